@@ -1,0 +1,7 @@
+"""`python -m patchq` is `patchq`."""
+
+import sys
+
+from patchq.cli import main
+
+sys.exit(main.main())

@@ -1,0 +1,31 @@
+"""What runs in the environment: stdlib only, Python >= 3.8, imports nothing but itself.
+
+`READING` and `WRITING` name the modules in the order in which a transport
+sends and executes them. A reading verb may ship `READING` alone: the agent
+then answers ``survey`` and ``read``, and refuses the rest. Error words that
+mean "a patch does not fit, nothing was changed" are `CONFLICTS`.
+"""
+
+READING = (
+    "protocol",
+    "record",
+    "facts",
+    "folders",
+    "state",
+    "installed",
+    "scan",
+    "serve",
+)
+WRITING = (
+    *READING[:-1],
+    "bytecode",
+    "lock",
+    "stage",
+    "journal",
+    "recover",
+    "verify",
+    "changes",
+    "transact",
+    "serve",
+)
+CONFLICTS = ("changed", "does-not-compile")

@@ -1,0 +1,1 @@
+"""The pure core: bytes and values in, values out; no I/O, clock or randomness."""

@@ -1,0 +1,1 @@
+"""Queue files on disk, and the values they stand for."""

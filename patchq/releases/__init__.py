@@ -1,0 +1,1 @@
+"""Pristine releases: wheels read from an index, kept in bare git repositories."""

@@ -1,0 +1,1 @@
+"""Ways to reach an agent: a child process here, asyncssh, any command."""

@@ -1,0 +1,1 @@
+"""The ready-made queues; data only, found by `patchq.queue.store`."""
