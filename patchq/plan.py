@@ -1,0 +1,372 @@
+"""Which series an environment has, and what a push or pop would do to it.
+
+Pure: a lock, a survey and a goal in, a `Plan` out. A plan holds either the whole
+way to its goal or every reason against it; it never holds half of each. Bytes
+are not needed here: all is decided by hashes (docs/architecture.md, "Plan").
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from patchq.model import (
+    ABSENT,
+    AppliedPatch,
+    FileState,
+    Found,
+    Lock,
+    LockedPatch,
+    PathChange,
+    Survey,
+    effect_id,
+)
+
+
+class Kind(enum.Enum):
+    """Why a patch does not fit; each is told apart by content."""
+
+    DRIFT = "drift"
+    ANOTHER_QUEUE = "another queue's patch"
+    WRONG_RELEASE = "wrong release"
+    PARTIAL = "partial"
+    ALREADY_THERE = "already there"
+    ORDER = "order"
+    CHANGED_PATCH = "changed patch"
+    MERGED_UPSTREAM = "merged upstream"
+    JUDGEMENT = "judgement"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """One reason why nothing may be changed; `expected` and `found` are file states."""
+
+    kind: Kind
+    patch: str
+    path: str | None
+    message: str
+    expected: FileState | None = None
+    found: FileState | None = None
+    detail: str = ""
+
+    def to_json(self) -> dict[str, object]:
+        """Return the conflict as ``--json`` shows it."""
+        return {
+            "kind": self.kind.value,
+            "patch": self.patch,
+            "path": self.path,
+            "message": self.message,
+            "expected": self.expected and self.expected.to_json(),
+            "found": self.found and self.found.to_json(),
+            "detail": self.detail,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The series that fits: its release, how it was found, other releases with equal effect."""
+
+    release: str
+    how: str
+    also: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a transaction would do: `entries` live → goal, `restored` from originals."""
+
+    verb: str
+    queue: str
+    release: str
+    patches: tuple[str, ...]
+    entries: tuple[PathChange, ...] = ()
+    restored: frozenset[str] = frozenset()
+    stack: tuple[AppliedPatch, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+
+
+def live(survey: Survey, path: str) -> FileState:
+    """Return what is at a path now."""
+    found = survey.files.get(path)
+    return found.state if found is not None else ABSENT
+
+
+def pristine(survey: Survey, path: str) -> FileState:
+    """Return what was at a path below everything that is recorded."""
+    for applied in survey.stack:
+        for change in applied.changes:
+            if change.path == path:
+                return change.before
+    return live(survey, path)
+
+
+def recorded(stack: Iterable[AppliedPatch]) -> dict[str, FileState]:
+    """Return each path as the stack says that it is."""
+    return {change.path: change.after for applied in stack for change in applied.changes}
+
+
+def public(version: str) -> str:
+    """Return a version without its local part, as releases are named."""
+    return version.partition("+")[0]
+
+
+def choose(locks: Mapping[str, Lock | None], queue: str, survey: Survey) -> Choice | None:
+    """Return the series that fits by record, else by content, else by version.
+
+    Content comes before any version string; several series that fit are one
+    choice where their effect is equal, and else the installed version decides
+    (design: "Which series fits an environment is decided by content first").
+    """
+    if survey.installed is None:
+        return None
+    version = public(survey.installed.version)
+    held = [applied.release for applied in survey.stack if applied.queue == queue]
+    if held:
+        return Choice(held[-1], "record")
+    fits = {
+        release: _effect(lock)
+        for release, lock in locks.items()
+        if lock is not None and _fits(lock, survey)
+    }
+    if fits and (version in fits or len(set(fits.values())) == 1):
+        release = version if version in fits else max(fits, key=_release_key)
+        also = tuple(r for r in fits if r != release and fits[r] == fits[release])
+        return Choice(release, "content", also)
+    return Choice(version, "version") if version in locks else None
+
+
+def _effect(lock: Lock) -> str:
+    return effect_id(change for patch in lock.patches for change in patch.changes)
+
+
+def _release_key(release: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in release.split(".") if part.isdigit())
+
+
+def _fits(lock: Lock, survey: Survey) -> bool:
+    """True where the environment holds the base, or every file of some prefix of the series."""
+    base = lock.base
+    if not any(state.sha256 for state in base.values()):
+        return False  # absence alone proves nothing
+    tree = dict(base)
+    if all(pristine(survey, path) == state for path, state in base.items()):
+        return True
+    for patch in lock.patches:
+        tree.update((change.path, change.after) for change in patch.changes)
+        if all(live(survey, path) == state for path, state in tree.items()):
+            return True
+    return False
+
+
+def position(lock: Lock, queue: str, survey: Survey) -> int | Conflict:
+    """Return how many patches of the series are applied, by the record."""
+    held = [applied for applied in survey.stack if applied.queue == queue]
+    for index, applied in enumerate(held):
+        here = lock.patches[index] if index < len(lock.patches) else None
+        if here is None or here.name != applied.patch:
+            want = here.name if here else "no further patch"
+            return Conflict(
+                Kind.ORDER,
+                applied.patch,
+                None,
+                f"{applied.patch} is applied as number {index + 1}; the series has {want} there",
+            )
+        if here.patch != applied.sha256:
+            return Conflict(
+                Kind.CHANGED_PATCH,
+                applied.patch,
+                None,
+                f"{applied.patch} was changed in the queue after it was pushed here",
+            )
+    return len(held)
+
+
+def push(lock: Lock, queue: str, survey: Survey, goal: int) -> Plan:
+    """Plan to apply the patches of a series up to `goal` (a count from the bottom)."""
+    start = position(lock, queue, survey)
+    if isinstance(start, Conflict):
+        return Plan("push", queue, lock.release, (), conflicts=(start,))
+    todo = lock.patches[start:goal]
+    tree = recorded(survey.stack)
+    first: dict[str, FileState] = {}
+    conflicts: list[Conflict] = []
+    stack = list(survey.stack)
+    for patch in todo:
+        conflicts += _misfits(patch, lock, queue, survey, first, tree)
+        for change in patch.changes:
+            first.setdefault(change.path, live(survey, change.path))
+            tree[change.path] = change.after
+        stack.append(
+            AppliedPatch(
+                queue, patch.name, lock.release, patch.patch, patch.changes, patch.options
+            )
+        )
+    return Plan(
+        "push",
+        queue,
+        lock.release,
+        tuple(patch.name for patch in todo),
+        _entries(first, tree),
+        frozenset(),
+        tuple(stack),
+        tuple(conflicts),
+    )
+
+
+def _entries(
+    first: Mapping[str, FileState], tree: Mapping[str, FileState]
+) -> tuple[PathChange, ...]:
+    return tuple(
+        PathChange(path, before, tree[path])
+        for path, before in first.items()
+        if before != tree[path]
+    )
+
+
+def _misfits(
+    patch: LockedPatch,
+    lock: Lock,
+    queue: str,
+    survey: Survey,
+    first: Mapping[str, FileState],
+    tree: Mapping[str, FileState],
+) -> list[Conflict]:
+    """Return why a patch does not fit, path by path; `tree` is what lies below it."""
+    out = []
+    for change in patch.changes:
+        found = survey.files.get(change.path)
+        below = tree.get(change.path)
+        if below is not None and below != change.before:
+            out.append(_covered(patch, change, queue, survey, below))
+        elif change.path not in first and live(survey, change.path) != (below or change.before):
+            out.append(_misfit(patch, change, lock, survey, below or change.before))
+        elif found is not None and found.problem and change.path not in first:
+            out.append(
+                Conflict(
+                    Kind.REFUSED,
+                    patch.name,
+                    change.path,
+                    f"{change.path} can not be replaced: {found.problem}",
+                )
+            )
+    return out
+
+
+def _covered(
+    patch: LockedPatch, change: PathChange, queue: str, survey: Survey, below: FileState
+) -> Conflict:
+    owner = next(
+        (
+            applied
+            for applied in reversed(survey.stack)
+            if applied.queue != queue and any(c.path == change.path for c in applied.changes)
+        ),
+        None,
+    )
+    if owner is None:
+        message = (
+            f"{change.path} is not what {patch.name} was made on; the series.lock is not whole"
+        )
+        return Conflict(Kind.ORDER, patch.name, change.path, message, change.before, below)
+    message = (
+        f"{change.path} is changed by {owner.patch} of queue {owner.queue} below {patch.name}"
+    )
+    return Conflict(Kind.ANOTHER_QUEUE, patch.name, change.path, message, change.before, below)
+
+
+def _misfit(
+    patch: LockedPatch, change: PathChange, lock: Lock, survey: Survey, expected: FileState
+) -> Conflict:
+    """Tell drift, wrong release, partial, already there and order apart by content."""
+    found = survey.files.get(change.path) or Found(change.path, "absent", ABSENT)
+    kind, message = _kind(patch, change, lock, survey, found)
+    return Conflict(kind, patch.name, change.path, message, expected, found.state)
+
+
+def _kind(
+    patch: LockedPatch, change: PathChange, lock: Lock, survey: Survey, found: Found
+) -> tuple[Kind, str]:
+    path = change.path
+    if found.kind not in ("file", "link", "absent"):
+        return Kind.REFUSED, f"{path} is a {found.kind}, not a file"
+    if found.state == change.after:
+        if all(live(survey, other.path) == other.after for other in patch.changes):
+            return (
+                Kind.ALREADY_THERE,
+                f"{path} holds {patch.name} already, and no receipt of patchq's says who did that",
+            )
+        return Kind.PARTIAL, f"{path} has {patch.name} in it, other files of the patch do not"
+    later = [
+        other.name
+        for other in lock.patches
+        for done in other.changes
+        if done.path == path and done.after == found.state
+    ]
+    if later:
+        return Kind.ORDER, f"{path} is as after {later[-1]}, without what belongs below it"
+    version = survey.installed.version if survey.installed else ""
+    if public(version) != lock.release and found.recorded in (None, found.state.sha256):
+        return (
+            Kind.WRONG_RELEASE,
+            f"{path} is as {version} installed it; this series is for {lock.release}",
+        )
+    if found.state == ABSENT:
+        return Kind.DRIFT, f"{path} is missing; {patch.name} expects it"
+    if change.before == ABSENT:
+        return Kind.DRIFT, f"{path} exists; {patch.name} would create it"
+    return Kind.DRIFT, f"{path} was edited by somebody: it is not what {patch.name} was made on"
+
+
+def pop(queue: str, survey: Survey, keep: int) -> Plan:
+    """Plan to take off this queue's patches until `keep` of them are left."""
+    held = [applied for applied in survey.stack if applied.queue == queue]
+    gone = held[keep:]
+    release = held[-1].release if held else ""
+    stack = tuple(applied for applied in survey.stack if applied not in gone)
+    now, left = recorded(survey.stack), recorded(stack)
+    conflicts: list[Conflict] = []
+    first: dict[str, FileState] = {}
+    goal: dict[str, FileState] = {}
+    for applied in reversed(gone):
+        for change in applied.changes:
+            if change.path in first:
+                continue
+            first[change.path] = live(survey, change.path)
+            goal[change.path] = left.get(change.path, pristine(survey, change.path))
+            above = _above(applied, change.path, queue, survey)
+            if above is not None:
+                conflicts.append(above)
+            elif first[change.path] != now[change.path]:
+                conflicts.append(
+                    Conflict(
+                        Kind.DRIFT,
+                        applied.patch,
+                        change.path,
+                        f"{change.path} was edited after {applied.patch} was pushed",
+                        now[change.path],
+                        first[change.path],
+                    )
+                )
+    return Plan(
+        "pop",
+        queue,
+        release,
+        tuple(applied.patch for applied in reversed(gone)),
+        _entries(first, goal),
+        frozenset(path for path in first if path not in left),
+        stack,
+        tuple(conflicts),
+    )
+
+
+def _above(applied: AppliedPatch, path: str, queue: str, survey: Survey) -> Conflict | None:
+    at = survey.stack.index(applied)
+    for other in survey.stack[at + 1 :]:
+        if other.queue != queue and any(change.path == path for change in other.changes):
+            message = (
+                f"{path} is changed by {other.patch} of queue {other.queue} above {applied.patch}"
+            )
+            return Conflict(Kind.ANOTHER_QUEUE, applied.patch, path, message)
+    return None
