@@ -17,7 +17,6 @@ HEAVY = {
     "libcst",
     "rich",
     "urllib3",
-    "packaging",
     "platformdirs",
     "unidiff",
 }

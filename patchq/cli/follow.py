@@ -1,0 +1,110 @@
+"""The verbs that follow upstream."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from patchq.cli import places, run
+from patchq.report import Report
+
+
+@click.command(short_help="Read a release's pristine text from the index")
+@click.argument("release", metavar="NAME==VERSION|WHEEL")
+@click.option("--into", metavar="DIR", help="Lay the text out as a --target folder, too.")
+@click.option("--full", is_flag=True, help="Read the whole wheel and check the index's digest.")
+@run.json_option
+def fetch(release: str, into: str | None, full: bool, as_json: bool) -> int:
+    """Read a release's pristine text from the index, or from a wheel file.
+
+    Only the wheel's directory and its text files are read, by range requests;
+    each is checked against the wheel's RECORD. The index, certificates and
+    proxies are pip's.
+
+    \b
+    Examples:
+      patchq fetch vllm==0.16.0
+      patchq fetch ./vllm-0.16.0-cp38-abi3-manylinux_2_31_x86_64.whl --into /tmp/tree
+    """
+    from patchq.releases import fetch as fetching
+    from patchq.releases import layout
+    from patchq.releases.store import Store
+
+    root = places.cache() / "releases"
+    with _progress(as_json) as progress:
+        done = fetching.fetch(release, cache=root, full=full, progress=progress)
+    lines = [f"{done.distribution} {done.release}: {_how(done)}"]
+    document: dict[str, Any] = {
+        "verb": "fetch",
+        "distribution": done.distribution,
+        "release": done.release,
+        "tree": done.tree,
+        "files": done.files,
+        "wheel": done.wheel,
+        "wheel_size": done.wheel_size,
+        "bytes_read": done.bytes_read,
+        "requests": done.requests,
+        "verified": done.verified,
+        "already": done.already,
+    }
+    if into is not None:
+        target = Path(into).absolute()
+        with Store(done.distribution, root) as store:
+            count = layout.lay_out(store, done.release, target)
+        lines.append(f"{count} files laid out in {target}")
+        document |= {"into": str(target), "laid_out": count}
+    return run.show(Report(tuple(lines), done.notes, document), as_json)
+
+
+def _how(done: Any) -> str:
+    if done.already:
+        return f"{done.files} text files are here already (tree {done.tree[:12]})"
+    share = ""
+    if done.wheel_size:
+        share = f" ({100 * done.bytes_read / done.wheel_size:.1f} % of the wheel's {_mb(done.wheel_size)})"
+    against = {
+        "record": "each file equals the wheel's own RECORD, which proves consistency, not origin",
+        "wheel": "the whole wheel equals the index's digest",
+    }[done.verified]
+    return (
+        f"{done.files} text files, {_mb(done.bytes_read)} in {done.requests} requests{share}\n"
+        f"  tree {done.tree[:12]}; {against}"
+    )
+
+
+def _mb(count: int) -> str:
+    return f"{count / 1e6:.1f} MB"
+
+
+@contextmanager
+def _progress(as_json: bool) -> Iterator[Callable[[int, int | None], None]]:
+    """Give a callback for whole downloads: a bar on a terminal, else one line."""
+    if as_json or not sys.stderr.isatty():
+        said = False
+
+        def once(done: int, total: int | None) -> None:
+            nonlocal said
+            if not said:
+                size = f" of {_mb(total)}" if total else ""
+                click.echo(
+                    f"The server has no ranges: downloading the whole wheel{size}.", err=True
+                )
+                said = True
+
+        yield once
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("whole wheel"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+COMMANDS: dict[str, Any] = {"fetch": fetch}

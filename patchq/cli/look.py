@@ -1,0 +1,131 @@
+"""The verbs that only look."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from patchq.cli.run import run, target_of, target_options
+from patchq.conversation import names
+
+
+@click.command(short_help="Say what is installed and which patches it has")
+@target_options
+def status(**values: Any) -> int:
+    """Say what is installed where, which series fits, and what is applied.
+
+    Exit code 5 where a touched file drifted, or a transaction is interrupted.
+    """
+    return run(target_of(values), names.status)
+
+
+@click.command(short_help="Name the patches of the series")
+@click.option("-v", "marked", is_flag=True, help="Mark applied patches with +, the top with =.")
+@target_options
+def series(marked: bool, **values: Any) -> int:
+    """Name the patches of the series that fits the environment."""
+    return run(target_of(values), lambda aim: names.series(aim, marked))
+
+
+@click.command(short_help="Name the applied patches")
+@click.argument("patch", required=False)
+@target_options
+def applied(patch: str | None, **values: Any) -> int:
+    """Name the applied patches, up to PATCH."""
+    return run(target_of(values), lambda aim: names.applied(aim, patch))
+
+
+@click.command(short_help="Name the patches that are not applied")
+@click.argument("patch", required=False)
+@target_options
+def unapplied(patch: str | None, **values: Any) -> int:
+    """Name the patches that are not applied, or all after PATCH."""
+    return run(target_of(values), lambda aim: names.unapplied(aim, patch))
+
+
+@click.command(short_help="Name the top patch")
+@target_options
+def top(**values: Any) -> int:
+    """Name the top patch; exit code 2 where none is applied."""
+    return run(target_of(values), names.top)
+
+
+@click.command("next", short_help="Name the next patch to apply")
+@click.argument("patch", required=False)
+@target_options
+def next_(patch: str | None, **values: Any) -> int:
+    """Name the patch after the top, or after PATCH."""
+    return run(target_of(values), lambda aim: names.next_(aim, patch))
+
+
+@click.command(short_help="Name the patch below the top")
+@click.argument("patch", required=False)
+@target_options
+def previous(patch: str | None, **values: Any) -> int:
+    """Name the patch before the top, or before PATCH."""
+    return run(target_of(values), lambda aim: names.previous(aim, patch))
+
+
+@click.command(short_help="Name the files that a patch touches")
+@click.argument("patch", required=False)
+@click.option("-a", "every", is_flag=True, help="The files of all applied patches.")
+@target_options
+def files(patch: str | None, every: bool, **values: Any) -> int:
+    """Name the files that the top patch touches, or PATCH."""
+    return run(target_of(values), lambda aim: names.files(aim, patch, every))
+
+
+@click.command(short_help="Show what a patch changes, or what nobody recorded")
+@click.argument("file", nargs=-1)
+@click.option("-P", "patch", metavar="PATCH", help="An applied patch; the top one if not given.")
+@click.option("-z", "pending", is_flag=True, help="Edits that are in no patch.")
+@target_options
+def diff(file: tuple[str, ...], patch: str | None, pending: bool, **values: Any) -> int:
+    """Show what the top patch changes, or the patch of -P, or with -z all drift.
+
+    \b
+    Examples:
+      patchq diff -P 30-speculative-kimi-k2
+      patchq diff -z vllm/config/speculative.py
+    """
+    from patchq.conversation import show
+
+    return run(target_of(values), lambda aim: show.show_diff(aim, patch, pending, file))
+
+
+@click.command(short_help="Show the environment's receipts")
+@target_options
+def log(**values: Any) -> int:
+    """Show the environment's receipts, newest first: who did what, from where, when."""
+    from patchq.conversation import show
+
+    return run(target_of(values), show.log)
+
+
+@click.command(short_help="Judge the post-conditions on what is there")
+@click.argument("patch", required=False)
+@target_options
+def check(patch: str | None, **values: Any) -> int:
+    """Judge each patch's post-condition on the files as they are, applied or not.
+
+    Exit code 0 where all that speak of this release hold, 1 where one fails.
+    """
+    from patchq.conversation import show
+
+    return run(target_of(values), lambda aim: show.check(aim, patch))
+
+
+COMMANDS = {
+    "status": status,
+    "series": series,
+    "applied": applied,
+    "unapplied": unapplied,
+    "top": top,
+    "next": next_,
+    "previous": previous,
+    "files": files,
+    "diff": diff,
+    "log": log,
+    "check": check,
+}

@@ -1,0 +1,178 @@
+"""`patchq`: the table of verbs, and the one place where an exception becomes an exit code.
+
+A verb's module is imported when the verb is called: ``--help`` loads click and
+this table, no more.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from patchq import __version__
+from patchq.errors import ExitCode, PatchqError
+from patchq.report import SCHEMA
+
+# Heading -> verb -> (module, one line). The order is the order of --help.
+VERBS: dict[str, dict[str, tuple[str, str]]] = {
+    "Arrange the queue": {
+        "queues": ("arrange", "List the queues in sight and their releases"),
+        "lint": ("arrange", "Judge a queue's series on its pristine releases"),
+    },
+    "Move along it": {
+        "push": ("move", "Apply the next patch, N of them, up to one, or all"),
+        "pop": ("move", "Take off the top patch, N of them, down to one, or all"),
+        "goto": ("move", "Push or pop until a patch is on top"),
+        "undo": ("move", "Take back the environment's last transaction"),
+        "recover": ("move", "Finish or undo an interrupted transaction"),
+    },
+    "Look": {
+        "status": ("look", "Say what is installed and which patches it has"),
+        "series": ("look", "Name the patches of the series"),
+        "applied": ("look", "Name the applied patches"),
+        "unapplied": ("look", "Name the patches that are not applied"),
+        "top": ("look", "Name the top patch"),
+        "next": ("look", "Name the next patch to apply"),
+        "previous": ("look", "Name the patch below the top"),
+        "files": ("look", "Name the files that a patch touches"),
+        "diff": ("look", "Show what a patch changes, or what nobody recorded"),
+        "log": ("look", "Show the environment's receipts"),
+        "check": ("look", "Judge the post-conditions on what is there"),
+    },
+    "Follow upstream": {
+        "fetch": ("follow", "Read a release's pristine text from the index"),
+    },
+}
+HOME = {verb: module for verbs in VERBS.values() for verb, (module, _) in verbs.items()}
+
+# quilt(1): a prefix that is unique among these keeps quilt's meaning.
+QUILT = frozenset(
+    "add annotate applied delete diff edit files fold fork graph grep header import init mail "
+    "new next patches pop previous push refresh remove rename revert series setup shell "
+    "snapshot top unapplied upgrade".split()
+)
+
+
+class Verbs(click.Group):
+    """A group that lists verbs under headings, loads them late and takes prefixes."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(HOME)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in HOME:
+            return None
+        module = importlib.import_module(f"patchq.cli.{HOME[name]}")
+        command: click.Command = module.COMMANDS[name]
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, HOME))
+        for title, verbs in VERBS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(verb.ljust(width), line) for verb, (_, line) in verbs.items()]
+                )
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        return super().resolve_command(ctx, [full_verb(args[0]), *args[1:]])
+
+
+def full_verb(word: str) -> str:
+    """Return the verb that `word` is, or is an unambiguous prefix of.
+
+    Raises:
+        click.UsageError: no verb or several begin so.
+    """
+    if word in HOME or word.startswith("-"):
+        return word
+    quilts = [verb for verb in QUILT if verb.startswith(word)]
+    fits = quilts if len(quilts) == 1 else [verb for verb in HOME if verb.startswith(word)]
+    if len(fits) == 1 and fits[0] in HOME:
+        return fits[0]
+    if len(fits) > 1:
+        raise click.UsageError(f"'{word}' is ambiguous: {', '.join(sorted(fits))}.")
+    if fits:
+        raise click.UsageError(f"'{fits[0]}' is a verb of quilt that patchq does not have yet.")
+    raise click.UsageError(f"No such verb '{word}'; 'patchq --help' lists them.")
+
+
+@click.group(
+    cls=Verbs,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 done, 1 failed, 2 nothing to do, 3 conflict (nothing was changed), "
+    "4 host failed, 5 finding, 64 usage, 70 bug, 130 interrupted.",
+)
+@click.version_option(__version__, prog_name="patchq")
+def cli() -> None:
+    """Keep a queue of patches on installed Python packages, here and over SSH."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb and return what the shell is told."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    as_json = "--json" in args
+    try:
+        code = cli.main(args, prog_name="patchq", standalone_mode=False)
+    except PatchqError as error:
+        return _say(as_json, error.what, error.why, error.mend, error.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return ExitCode.USAGE
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "patchq"
+        return _say(as_json, error.format_message(), "", f"{command} --help", ExitCode.USAGE)
+    except (click.Abort, KeyboardInterrupt):
+        return _say(as_json, "interrupted", "", "patchq status", ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.FAILED
+    except Exception:
+        return _bug(as_json, args)
+    return int(code or 0)
+
+
+def script() -> None:
+    """Be the console script."""
+    sys.exit(main())
+
+
+def _say(as_json: bool, what: str, why: str, mend: str, code: ExitCode) -> int:
+    if as_json:
+        error = {"what": what, "why": why, "mend": mend}
+        click.echo(
+            json.dumps({"schema": SCHEMA, "error": error, "exit_code": int(code)}, indent=1)
+        )
+    parts = [f"patchq: {what}"]
+    parts += ["  why: " + "\n       ".join(why.split("\n"))] if why else []
+    parts += [f"  mend: {mend}"] if mend else []
+    click.echo("\n".join(parts), err=True)
+    return code
+
+
+def _bug(as_json: bool, args: list[str]) -> int:
+    import platform
+
+    from patchq.cli import places
+
+    text = (
+        f"patchq {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
+        f"command: patchq {' '.join(args)}\n\n{traceback.format_exc()}"
+    )
+    path = places.cache() / "last-bug.txt"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        where = f"the report is in {path}"
+    except OSError:
+        where = text
+    why = text.rstrip().rsplit("\n", 1)[-1]
+    return _say(as_json, f"a bug in patchq; {where}", why, "send that report to us", ExitCode.BUG)

@@ -1,0 +1,172 @@
+"""Outcomes in words: what moved, and why something may not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from patchq import plan
+from patchq.conversation import look
+from patchq.engine import diff, overlap
+from patchq.errors import ExitCode
+from patchq.model import FileState, Patch, Series
+from patchq.plan import Conflict, Kind, Plan
+from patchq.report import Report
+
+MENDS = {
+    Kind.DRIFT: "patchq diff -z   # shows the edit; put the file back: {reinstall}",
+    Kind.ANOTHER_QUEUE: "patchq status   # shows the stack; pop the other queue's patch first",
+    Kind.WRONG_RELEASE: "patchq queues   # lists the releases that have a series",
+    Kind.PARTIAL: "{reinstall}",
+    Kind.ALREADY_THERE: "{reinstall}   # then push, so that pop has an original to give back",
+    Kind.ORDER: "patchq pop -a, then: patchq push -a",
+    Kind.CHANGED_PATCH: "patchq pop -a, then: patchq push -a",
+    Kind.MERGED_UPSTREAM: "patchq check   # says what holds; this environment does not need the patch",
+    Kind.JUDGEMENT: "mend the patch, then: patchq lint --write",
+    Kind.REFUSED: "mend what the reason names, then push again",
+}
+
+
+def report(
+    verb: str,
+    seen: look.Sight,
+    conflicts: tuple[Conflict, ...],
+    *,
+    series: Series | None = None,
+    base: Mapping[str, bytes] | None = None,
+) -> Report:
+    """Return the outcome "nothing was changed", with every reason.
+
+    `series` lets drift be looked into: whether a patch's intent holds already,
+    and, with the pristine `base` of the files, what was edited.
+    """
+    if series is not None:
+        conflicts = tuple(_looked_into(seen, one, series, base or {}) for one in conflicts)
+    notes = []
+    for conflict in conflicts:
+        notes += _lines(seen, conflict)
+    have = seen.survey.installed
+    version = f"{have.name} {have.version}" if have else ""
+    word = "pop" if verb == "pop" else "push"
+    notes.append(f"Nothing was changed: {word} found {_count(len(conflicts))} in {version}.")
+    document = {
+        "verb": verb,
+        "queue": seen.queue.name,
+        "site": seen.survey.site,
+        "patches": [],
+        "conflicts": [conflict.to_json() for conflict in conflicts],
+    }
+    return Report((), tuple(notes), document, ExitCode.CONFLICT)
+
+
+def _count(number: int) -> str:
+    return "1 conflict" if number == 1 else f"{number} conflicts"
+
+
+def _lines(seen: look.Sight, conflict: Conflict) -> list[str]:
+    have = seen.survey.installed
+    name, version = (have.name, have.version) if have else (seen.queue.distribution, "")
+    reinstall = f"pip install --force-reinstall --no-deps {name}=={version}"
+    lines = [f"patchq: {conflict.kind.value}: {conflict.message}"]
+    why = []
+    if conflict.expected is not None and conflict.found is not None:
+        why.append(f"expected {word(conflict.expected)}, found {word(conflict.found)}")
+    if conflict.detail:
+        why.append(conflict.detail)
+    if why:
+        lines.append("  why: " + "\n       ".join("; ".join(why).splitlines()))
+    mend = MENDS[conflict.kind].format(reinstall=reinstall)
+    lines.append(f"  mend: {mend}")
+    return lines
+
+
+def word(state: FileState) -> str:
+    """Return a file state in a few characters."""
+    if state.sha256 is None:
+        return "no file"
+    return f"sha256 {state.sha256[:12]}" + (" (executable)" if state.executable else "")
+
+
+def _looked_into(
+    seen: look.Sight, conflict: Conflict, series: Series, base: Mapping[str, bytes]
+) -> Conflict:
+    if conflict.kind not in (Kind.DRIFT, Kind.WRONG_RELEASE, Kind.PARTIAL, Kind.ORDER):
+        return conflict
+    patch = next(p for p in series.patches if p.name == conflict.patch)
+    if _upstream(seen, patch, series.release):
+        message = f"{conflict.path} does what {patch.name} is for already, in words of its own"
+        return replace(conflict, kind=Kind.MERGED_UPSTREAM, message=message)
+    path, found = conflict.path, conflict.found
+    if path is None or found is None or found.sha256 is None or path not in base:
+        return conflict
+    now = seen.survey.contents.get(found.sha256)
+    if now is None:
+        return conflict
+    shown = diff.unified(base[path], now, path).decode("utf-8", "replace")
+    mine = [one for one in patch.diffs if path in (one.old, one.new)]
+    touch = any(overlap.overlaps(base[path], now, one) for one in mine)
+    note = "its lines overlap the patch's" if touch else "its lines do not overlap the patch's"
+    return replace(conflict, detail=f"{note}\n{shown}".rstrip())
+
+
+def _upstream(seen: look.Sight, patch: Patch, release: str) -> bool:
+    """True where the patch's sketch holds on the files as they are, with a claim."""
+    if patch.sketch is None:
+        return False
+    from patchq.engine import sketch
+
+    def read(path: str) -> bytes | None:
+        digest = plan.live(seen.survey, path).sha256
+        return None if digest is None else seen.survey.contents.get(digest)
+
+    have = seen.survey.installed
+    version = plan.public(have.version) if have else release
+    claims = sketch.judge(sketch.load(patch.sketch, name=patch.sketch_name), version, read)
+    return bool(claims) and all(claim.held for claim in claims)
+
+
+def moved(verb: str, seen: look.Sight, intent: Plan, ok: Mapping[str, object] | None) -> Report:
+    """Return the outcome of a push or pop; `ok` is the agent's answer, None for a dry run."""
+    up = intent.verb == "push"
+    say = {
+        (True, False): "Applying patch",
+        (False, False): "Removing patch",
+        (True, True): "Would apply patch",
+        (False, True): "Would remove patch",
+    }[up, ok is None]
+    does = ("patching file" if up else "Restoring") if ok is not None else "would change"
+    touched = {
+        applied.patch: [change.path for change in applied.changes]
+        for applied in (*seen.survey.stack, *intent.stack)
+        if applied.queue == intent.queue
+    }
+    lines: list[str] = []
+    for name in intent.patches:
+        lines.append(f"{say} {name}")
+        lines += [f"{does} {path}" for path in touched[name]]
+        lines.append("")
+    top = next((a.patch for a in reversed(intent.stack) if a.queue == intent.queue), None)
+    would = "Would be" if ok is None else "Now"
+    lines.append(f"{would} at patch {top}" if top else "No patches applied")
+    receipt = ok.get("receipt") if ok else None
+    pending = ok.get("pending") if ok else None
+    notes = [str(pending)] if pending else []
+    if seen.survey.orphaned:
+        notes.insert(0, f"The patches recorded before are gone: {seen.survey.orphaned}.")
+    document = {
+        "verb": verb,
+        "direction": intent.verb,
+        "dry_run": ok is None,
+        "queue": intent.queue,
+        "release": intent.release,
+        "chosen": seen.choice.how if seen.choice else None,
+        "also": list(seen.choice.also) if seen.choice else [],
+        "site": seen.survey.site,
+        "version": seen.survey.installed.version if seen.survey.installed else None,
+        "patches": list(intent.patches),
+        "paths": [entry.path for entry in intent.entries],
+        "top": top,
+        "receipt": receipt,
+        "kept": ok.get("kept") if ok else None,
+    }
+    return Report(tuple(lines), tuple(notes), document, ExitCode.DONE)

@@ -1,0 +1,196 @@
+"""Looking into it: check, diff and log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from patchq import plan
+from patchq.conversation import judging, look, move, names, pristine
+from patchq.conversation.goal import Upto
+from patchq.engine import diff
+from patchq.engine.verdict import Claim
+from patchq.errors import ExitCode, PatchqError
+from patchq.queue import sketches as sketches_of
+from patchq.report import Report
+from patchq.transport.channel import Conversation
+
+
+# How the log marks patches, by the direction in which they went.
+SIGNS = (("push", "+"), ("pop", "-"))
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """How one patch's post-condition stands in an environment."""
+
+    patch: str
+    held: int
+    asked: int
+    misses: tuple[str, ...]
+
+    @property
+    def word(self) -> str:
+        """ "holds", "fails", or "not asked" where no claim speaks of this release."""
+        return "not asked" if not self.asked else "fails" if self.misses else "holds"
+
+
+def check(aim: look.Aim, only: str | None) -> Conversation[Report]:
+    """Judge the post-conditions on what is there, applied or not."""
+    from patchq.engine import sketch
+
+    sketches = {
+        queue.name: {
+            release: sketches_of.load(queue, release) for release in (*queue.releases, None)
+        }
+        for queue in aim.queues
+    }
+    parsed = {
+        text: sketch.load(text, name=name)
+        for one in sketches.values()
+        for some in one.values()
+        for name, text in some.values()
+    }
+    paths = tuple(dict.fromkeys(path for one in parsed.values() for path in one.paths))
+    seen = yield from look.sight(aim, look.Want(contents=True, extra=paths))
+    mine = sketches[seen.queue.name][seen.choice.release if seen.choice else None]
+    if only is not None:
+        stems = list(mine)
+        stem = stems[Upto(only.removesuffix(".patch")).index(stems, "known to have a sketch")]
+        mine = {stem: mine[stem]}
+    have = seen.survey.installed
+    assert have is not None
+    around = judging.Neighbours(seen.survey)
+    results = []
+    for stem, (_, text) in mine.items():
+        claims = sketch.judge(parsed[text], plan.public(have.version), around.read)
+        misses = tuple(_miss(claim) for claim in claims if not claim.held)
+        results.append(Checked(stem, sum(c.held for c in claims), len(claims), misses))
+    return _checked(seen, have.version, results)
+
+
+def _miss(claim: Claim) -> str:
+    where = f"{claim.where}: " if claim.where else ""
+    return f"{where}{claim.code}\n      {claim.nearest}".rstrip()
+
+
+def _checked(seen: look.Sight, version: str, results: list[Checked]) -> Report:
+    lines = []
+    for one in results:
+        tally = f" ({one.held} of {one.asked} claims)" if one.asked else f" of {version}"
+        lines.append(f"{one.patch} {one.word}{tally}")
+        lines += [f"    {miss}" for miss in one.misses]
+    document = {
+        "verb": "check",
+        "queue": seen.queue.name,
+        "version": version,
+        "patches": [
+            {
+                "patch": one.patch,
+                "word": one.word,
+                "held": one.held,
+                "asked": one.asked,
+                "misses": list(one.misses),
+            }
+            for one in results
+        ],
+    }
+    code = ExitCode.FAILED if any(one.misses for one in results) else ExitCode.DONE
+    if not any(one.asked for one in results):
+        code = ExitCode.NOTHING_TO_DO
+    return Report(tuple(lines), (), document, code)
+
+
+def show_diff(
+    aim: look.Aim, name: str | None, pending: bool, only: tuple[str, ...]
+) -> Conversation[Report]:
+    """Show what an applied patch changes, or with `pending` what nobody recorded."""
+    want = look.Want(contents=True, more=("patches",))
+    seen = yield from look.sight(aim, want)
+    if pending:
+        now = {path: seen.survey.files[path].state for path in names.drifted(seen)}
+        before = yield from _recorded_bytes(aim, seen, list(now))
+        held = seen.survey.contents
+        after = {p: held[s.sha256] if s.sha256 else None for p, s in now.items()}
+        return _diffs("diff", seen, before, after, only)
+    applied = [one.patch for one in seen.applied]
+    if not applied:
+        return names.nothing("diff", seen, "No patches applied", ExitCode.FAILED)
+    index = Upto(name).index(applied, "applied") if name else len(applied) - 1
+    one = seen.applied[index]
+    at = seen.survey.stack.index(one)
+    paths = [change.path for change in one.changes]
+    below = yield from _files(aim, seen, at, paths)
+    above = yield from _files(aim, seen, at + 1, paths)
+    return _diffs("diff", seen, below, above, only)
+
+
+def _files(
+    aim: look.Aim, seen: look.Sight, count: int, paths: list[str]
+) -> Conversation[dict[str, bytes | None]]:
+    """Return files as the lowest `count` patches of the stack leave them."""
+    stack = seen.survey.stack[:count]
+    inside = [p for p in paths if any(c.path == p for a in stack for c in a.changes)]
+    tree = yield from move.rebuild(aim, seen, stack, inside)
+    out = {path: file and file[0] for path, file in tree.items()}
+    rest = [path for path in paths if path not in out]
+    if rest:
+        out.update((yield from move.read(aim, seen, rest, originals=True)))
+    return out
+
+
+def _recorded_bytes(
+    aim: look.Aim, seen: look.Sight, paths: list[str]
+) -> Conversation[dict[str, bytes | None]]:
+    """Return what drifted files should hold: by the stack, else by the release store."""
+    stacked = plan.recorded(seen.survey.stack)
+    ours = [path for path in paths if path in stacked]
+    out = yield from _files(aim, seen, len(seen.survey.stack), ours)
+    rest = [path for path in paths if path not in stacked]
+    if rest:
+        have = pristine.texts(aim.cache(), seen.queue.distribution, seen.release, rest)
+        if not have:
+            raise pristine.unknown(seen.queue.distribution, seen.release)
+        out.update({path: have.get(path) for path in rest})
+    return out
+
+
+def _diffs(
+    verb: str,
+    seen: look.Sight,
+    before: dict[str, bytes | None],
+    after: dict[str, bytes | None],
+    only: tuple[str, ...],
+) -> Report:
+    unknown = [path for path in only if path not in after]
+    if unknown:
+        raise PatchqError(
+            f"{unknown[0]} has no difference here",
+            why=f"files that differ: {', '.join(sorted(after)) or 'none'}",
+            mend="patchq files",
+        )
+    paths = [path for path in after if not only or path in only]
+    text = b"".join(diff.unified(before.get(p), after[p], p) for p in paths)
+    shown = text.decode("utf-8", "surrogateescape")
+    document = {"verb": verb, "queue": seen.queue.name, "files": paths, "diff": shown}
+    return Report(tuple(shown.split("\n")[:-1]) if shown else (), (), document)
+
+
+def log(aim: look.Aim) -> Conversation[Report]:
+    """Show the environment's receipts, newest first."""
+    seen = yield from look.sight(aim, look.Want(more=("ledger",)))
+    receipts = seen.extra.get("ledger") or []
+    assert isinstance(receipts, list)
+    lines: list[str] = []
+    for one in reversed(receipts):
+        moves = [(sign, p) for verb, sign in SIGNS for p in one["patches"].get(verb, ())]
+        lines.append(
+            f"{one['id']}  {one['time']}  {one['verb']}  {one['who']} from {one['whence']}"
+        )
+        commit = one.get("commit")
+        text = f", commit {commit[:12]}" if commit else ""
+        dirty = " (with uncommitted changes)" if one.get("dirty") else ""
+        lines.append(f"    queue {one['queue']}, series {one['release']}{text}{dirty}")
+        lines += [f"    {sign} {patch['patch']}" for sign, patch in moves]
+    if not receipts:
+        return names.nothing("log", seen, "No receipts", ExitCode.NOTHING_TO_DO)
+    return Report(tuple(lines), (), {"verb": "log", "receipts": receipts})

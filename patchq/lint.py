@@ -1,0 +1,164 @@
+"""Whether a queue keeps its promises on the pristine releases it was made for.
+
+Every patch of a series is applied to the release's text and judged there; its
+sketch must be false below and true above (docs/sketches.md, R16). The lock that
+a push relies on is made of the same steps.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from patchq.engine import apply, judge, sketch
+from patchq.errors import ExitCode, PatchqError
+from patchq.model import Lock, Patch, Series, Sha256, sha256
+from patchq.queue import lock as locks
+from patchq.queue import store as queues
+from patchq.releases import store as releases
+from patchq.report import Report
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One patch of one release: what is wrong, and how many claims its sketch makes."""
+
+    release: str
+    patch: str
+    faults: tuple[str, ...]
+    claims: int
+    reads: Mapping[str, Sha256 | None]
+
+    def to_json(self) -> dict[str, object]:
+        """Return the result as ``--json`` shows it."""
+        return {
+            "release": self.release,
+            "patch": self.patch,
+            "claims": self.claims,
+            "faults": list(self.faults),
+        }
+
+
+def lint(queue: queues.Queue, only: str | None, *, cache: Path, write: bool) -> Report:
+    """Judge the series of all releases, or of one; `write` puts the locks on disk."""
+    lines: list[str] = []
+    judged: list[Judged] = []
+    faults: list[str] = []
+    for release in (only,) if only else queue.releases:
+        series = queues.load(queue, release)
+        with releases.Store(queue.distribution, cache / "releases") as store:
+            if not store.has(release):
+                raise PatchqError(
+                    f"the pristine text of {queue.distribution} {release} is not here",
+                    why="a series is judged on the release that it was made for",
+                    mend=f"patchq fetch {queue.distribution}=={release}",
+                )
+            results, fresh = _series(queue, series, store)
+        judged += results
+        for one in results:
+            lines.append(f"{release} {one.patch}: {'; '.join(one.faults) or _good(one)}")
+        if fresh is not None:
+            faults += _lock(queue, series, fresh, write, lines)
+    bad = any(one.faults for one in judged) or bool(faults)
+    document = {
+        "verb": "lint",
+        "queue": queue.name,
+        "patches": [one.to_json() for one in judged],
+        "faults": faults,
+        "written": write,
+    }
+    code = ExitCode.FAILED if bad else ExitCode.DONE
+    return Report(tuple(lines), tuple(faults), document, code)
+
+
+def _good(one: Judged) -> str:
+    return f"good, {one.claims} claim{'' if one.claims == 1 else 's'} false below and true above"
+
+
+def _lock(
+    queue: queues.Queue, series: Series, fresh: Lock, write: bool, lines: list[str]
+) -> list[str]:
+    """Write the lock, or say how the one on disk differs."""
+    path = queue.folder / series.release / "series.lock"
+    text = locks.format(fresh)
+    if series.lock is not None and path.read_bytes() == text:
+        return []
+    if write:
+        _replace(path, text)
+        lines.append(f"{series.release} series.lock written")
+        return []
+    if series.lock is None:
+        word = "is missing"
+    else:
+        word = f"is stale: {locks.stale(series.lock, series) or 'it was made by other rules'}"
+    return [f"{series.release} series.lock {word}; mend: patchq lint --write"]
+
+
+def _replace(path: Path, text: bytes) -> None:
+    """Put a file in place whole: staged beside it, then renamed."""
+    staged = path.with_name(f".{path.name}.new")
+    staged.write_bytes(text)
+    os.replace(staged, path)
+
+
+def _series(
+    queue: queues.Queue, series: Series, store: releases.Store
+) -> tuple[list[Judged], Lock | None]:
+    """Judge a series patch by patch; no lock where a patch does not apply."""
+    touched = tuple(dict.fromkeys(path for patch in series.patches for path in patch.paths))
+    tree: dict[str, apply.File | None] = {path: None for path in touched}
+    tree.update(store.read_many(series.release, touched))
+    base = dict(tree)
+    results = []
+    for patch in series.patches:
+        done = apply.apply_patch(patch, tree.get)
+        if isinstance(done, apply.PatchRejected):
+            fault = f"does not apply to {queue.distribution} {series.release}: {done.message}"
+            results.append(Judged(series.release, patch.name, (fault,), 0, {}))
+            return results, None
+        results.append(_patch(patch, done, tree, series.release, store))
+        tree.update(done.after)
+    reads = {one.patch: one.reads for one in results}
+    fresh = locks.make(
+        queue.distribution,
+        series.release,
+        store.tree(series.release),
+        series.patches,
+        read=base.get,
+        reads=reads,
+    )
+    return results, fresh
+
+
+def _patch(
+    patch: Patch,
+    done: apply.PatchApplied,
+    tree: Mapping[str, apply.File | None],
+    release: str,
+    store: releases.Store,
+) -> Judged:
+    def read(path: str) -> bytes | None:
+        if path in tree:
+            file = tree[path]
+            return None if file is None else file[0]
+        return store.read(release, path)
+
+    parsed = None
+    if patch.sketch is not None:
+        parsed = sketch.load(patch.sketch, name=patch.sketch_name)
+    before = {change.path: tree.get(change.path) for change in done.changes}
+    verdict = judge.judge(
+        {path: file and file[0] for path, file in before.items()},
+        {path: file and file[0] for path, file in done.after.items()},
+        parsed,
+        release,
+        read,
+        diffs=patch.diffs,
+    )
+    findings = (*verdict.findings, *judge.lint(verdict))
+    faults = [f"{one}; {one.why}" if one.why else str(one) for one in findings]
+    texts = {path: read(path) for path in verdict.reads}
+    reads = {path: None if text is None else sha256(text) for path, text in texts.items()}
+    return Judged(release, patch.name, tuple(faults), len(verdict.above), reads)

@@ -1,0 +1,19 @@
+"""The sketches of a queue, apart from any series: for releases that have none."""
+
+from __future__ import annotations
+
+from patchq.queue.store import SHARED, Queue
+
+
+def load(queue: Queue, release: str | None) -> dict[str, tuple[str, bytes]]:
+    """Return stem -> (name in the queue, text), by name.
+
+    These are the shared ones, and where `release` has its own, those in their place.
+    """
+    folders = [SHARED] if release is None else [SHARED, release]
+    found = {
+        path.stem: (f"{folder}/{path.name}", path.read_bytes())
+        for folder in folders
+        for path in (queue.folder / folder).glob("*.pyi")
+    }
+    return dict(sorted(found.items()))
