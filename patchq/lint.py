@@ -58,7 +58,8 @@ def lint(queue: queues.Queue, only: str | None, *, cache: Path, write: bool) -> 
             results, fresh = _series(queue, series, store)
         judged += results
         for one in results:
-            lines.append(f"{release} {one.patch}: {'; '.join(one.faults) or _good(one)}")
+            lines.append(f"{release} {one.patch}: {_word(one)}")
+            lines += [f"    {fault}" for fault in one.faults]
         if fresh is not None:
             faults += _lock(queue, series, fresh, write, lines)
     bad = any(one.faults for one in judged) or bool(faults)
@@ -73,7 +74,9 @@ def lint(queue: queues.Queue, only: str | None, *, cache: Path, write: bool) -> 
     return Report(tuple(lines), tuple(faults), document, code)
 
 
-def _good(one: Judged) -> str:
+def _word(one: Judged) -> str:
+    if one.faults:
+        return "1 fault" if len(one.faults) == 1 else f"{len(one.faults)} faults"
     return f"good, {one.claims} claim{'' if one.claims == 1 else 's'} false below and true above"
 
 
@@ -157,7 +160,9 @@ def _patch(
         read,
         diffs=patch.diffs,
     )
-    findings = (*verdict.findings, *judge.lint(verdict))
+    findings = verdict.findings
+    if not any(one.kind == "syntax" for one in findings):  # else no claim could hold
+        findings += judge.lint(verdict)
     faults = [f"{one}; {one.why}" if one.why else str(one) for one in findings]
     texts = {path: read(path) for path in verdict.reads}
     reads = {path: None if text is None else sha256(text) for path, text in texts.items()}

@@ -22,7 +22,7 @@ MENDS = {
     Kind.ORDER: "patchq pop -a, then: patchq push -a",
     Kind.CHANGED_PATCH: "patchq pop -a, then: patchq push -a",
     Kind.MERGED_UPSTREAM: "patchq check   # says what holds; this environment does not need the patch",
-    Kind.JUDGEMENT: "mend the patch, then: patchq lint --write",
+    Kind.JUDGEMENT: "correct {patch}, then: patchq lint --write --queue {queue}",
     Kind.REFUSED: "mend what the reason names, then push again",
 }
 
@@ -75,7 +75,9 @@ def _lines(seen: look.Sight, conflict: Conflict) -> list[str]:
         why.append(conflict.detail)
     if why:
         lines.append("  why: " + "\n       ".join("; ".join(why).splitlines()))
-    mend = MENDS[conflict.kind].format(reinstall=reinstall)
+    mend = MENDS[conflict.kind].format(
+        reinstall=reinstall, patch=conflict.patch, queue=seen.queue.folder
+    )
     lines.append(f"  mend: {mend}")
     return lines
 

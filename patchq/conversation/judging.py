@@ -154,8 +154,9 @@ def conflicts_of(step: Step, verdict: judge.Verdict) -> list[Conflict]:
         )
         for finding in verdict.findings
     ]
+    unread = {finding.path for finding in verdict.findings if finding.kind == "syntax"}
     for claim in verdict.above:
-        if not claim.held:
+        if not claim.held and claim.path not in unread:
             spot = f"{claim.path}:{claim.at}" if claim.at else claim.path
             out.append(
                 Conflict(
