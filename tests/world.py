@@ -159,13 +159,16 @@ class World:
     def series(self) -> Path:
         return self.queue / "1.0"
 
-    def run(self, *args: str | Path, **more: object) -> subprocess.CompletedProcess[str]:
-        """Run patchq in the world's folder."""
+    def run(
+        self, *args: str | Path, environ: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run patchq in the world's folder; `environ` is added to the process's own."""
         environ = {
             **os.environ,
             "PATCHQ_CACHE": str(self.root / "cache"),
             "PATCHQ_QUEUES": "",
             "HOME": str(self.root),
+            **(environ or {}),
         }
         environ.pop("VIRTUAL_ENV", None)
         return subprocess.run(
@@ -175,7 +178,6 @@ class World:
             cwd=self.root,
             env=environ,
             timeout=60,
-            **more,  # type: ignore[call-overload]
         )
 
     def here(self, verb: str, *args: str | Path) -> subprocess.CompletedProcess[str]:
