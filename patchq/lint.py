@@ -111,7 +111,7 @@ def _series(
 ) -> tuple[list[Judged], Lock | None]:
     """Judge a series patch by patch; no lock where a patch does not apply."""
     touched = tuple(dict.fromkeys(path for patch in series.patches for path in patch.paths))
-    tree: dict[str, apply.File | None] = {path: None for path in touched}
+    tree: dict[str, apply.File | None] = dict.fromkeys(touched)
     tree.update(store.read_many(series.release, touched))
     base = dict(tree)
     results = []

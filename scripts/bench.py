@@ -216,7 +216,7 @@ def ssh() -> None:
             home.add("bench", server)
             site = base / "site"
             run(PATCHQ, "fetch", "vllm==0.16.0", "--into", site, PATCHQ_CACHE=cache)
-            run("chown", "-R", server.user, site)
+            run("chown", "-R", f"{server.user}:", site)  # and his group
             environ = {"HOME": str(home.path), "PATCHQ_CACHE": cache}
             at = ("-q", "-H", "bench", "--target", site, "--queue", QUEUE)
             receipts: dict[str, list[float]] = {"push": [], "pop": []}

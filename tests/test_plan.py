@@ -2,7 +2,7 @@
 
 import pytest
 
-from patchq import plan
+from patchq import plan, standing
 from patchq.model import (
     ABSENT,
     AppliedPatch,
@@ -31,7 +31,9 @@ TWO = LockedPatch(
     None,
     (PathChange("p/a.py", A1, A2), PathChange("p/b.py", B0, B1)),
 )
-THREE = LockedPatch("three.patch", "", sha256(b"three"), None, (PathChange("p/n.py", ABSENT, NEW),))
+THREE = LockedPatch(
+    "three.patch", "", sha256(b"three"), None, (PathChange("p/n.py", ABSENT, NEW),)
+)
 LOCK = Lock("demo", "1.0", "tree", (ONE, TWO, THREE))
 
 
@@ -157,37 +159,39 @@ def test_pop_refuses_below_another_queues_patch_of_the_same_file():
 
 
 def test_the_series_is_chosen_by_content_whatever_the_version_says():
-    choice = plan.choose({"1.0": LOCK}, "q", survey(version="9.9+vendor"))
+    choice = standing.choose({"1.0": LOCK}, "q", survey(version="9.9+vendor"))
 
-    assert choice == plan.Choice("1.0", "content")
+    assert choice == standing.Choice("1.0", "content")
 
 
 def test_of_series_with_equal_effect_the_installed_version_picks():
     twin = Lock("demo", "1.1", "tree", LOCK.patches)
 
-    assert plan.choose({"1.0": LOCK, "1.1": twin}, "q", survey(version="1.1+cu130")) == (
-        plan.Choice("1.1", "content", ("1.0",))
+    assert standing.choose({"1.0": LOCK, "1.1": twin}, "q", survey(version="1.1+cu130")) == (
+        standing.Choice("1.1", "content", ("1.0",))
     )
-    assert plan.choose({"1.0": LOCK, "1.1": twin}, "q", survey(version="7")) == (
-        plan.Choice("1.1", "content", ("1.0",))
+    assert standing.choose({"1.0": LOCK, "1.1": twin}, "q", survey(version="7")) == (
+        standing.Choice("1.1", "content", ("1.0",))
     )
 
 
 def test_absence_alone_proves_nothing():
     adds = Lock("demo", "1.0", "tree", (THREE,))
 
-    assert plan.choose({"1.0": adds}, "q", survey(version="2.0")) is None
-    assert plan.choose({"1.0": adds}, "q", survey(version="1.0")) == plan.Choice("1.0", "version")
+    assert standing.choose({"1.0": adds}, "q", survey(version="2.0")) is None
+    assert standing.choose({"1.0": adds}, "q", survey(version="1.0")) == standing.Choice(
+        "1.0", "version"
+    )
 
 
 def test_where_no_content_fits_the_version_decides_and_never_the_nearest():
     drifted = survey(a=state("edited"))
 
-    assert plan.choose({"1.0": LOCK}, "q", drifted) == plan.Choice("1.0", "version")
-    assert plan.choose({"0.9": LOCK}, "q", drifted) is None
+    assert standing.choose({"1.0": LOCK}, "q", drifted) == standing.Choice("1.0", "version")
+    assert standing.choose({"0.9": LOCK}, "q", drifted) is None
 
 
 def test_the_record_comes_first():
     here = survey(a=A1, stack=applied(ONE), version="3.0")
 
-    assert plan.choose({"1.0": LOCK}, "q", here) == plan.Choice("1.0", "record")
+    assert standing.choose({"1.0": LOCK}, "q", here) == standing.Choice("1.0", "record")

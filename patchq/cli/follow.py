@@ -66,7 +66,8 @@ def _how(done: Any) -> str:
         return f"{done.files} text files are here already (tree {done.tree[:12]})"
     share = ""
     if done.wheel_size:
-        share = f" ({100 * done.bytes_read / done.wheel_size:.1f} % of the wheel's {_mb(done.wheel_size)})"
+        percent = 100 * done.bytes_read / done.wheel_size
+        share = f" ({percent:.1f} % of the wheel's {_mb(done.wheel_size)})"
     against = {
         "record": "each file equals the wheel's own RECORD, which proves consistency, not origin",
         "wheel": "the whole wheel equals the index's digest",

@@ -52,11 +52,11 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
 HOME = {verb: module for verbs in VERBS.values() for verb, (module, _) in verbs.items()}
 
 # quilt(1): a prefix that is unique among these keeps quilt's meaning.
-QUILT = frozenset(
-    "add annotate applied delete diff edit files fold fork graph grep header import init mail "
-    "new next patches pop previous push refresh remove rename revert series setup shell "
-    "snapshot top unapplied upgrade".split()
-)
+QUILT = """
+    add annotate applied delete diff edit files fold fork graph grep header import init mail
+    new next patches pop previous push refresh remove rename revert series setup shell
+    snapshot top unapplied upgrade
+""".split()
 
 
 class Verbs(click.Group):

@@ -9,6 +9,7 @@ import click
 from patchq.cli import places
 from patchq.cli.run import run, target_of, target_options
 from patchq.conversation import move
+from patchq.conversation import undo as taking_back
 from patchq.conversation.goal import Upto
 
 dry_run = click.option("-n", "--dry-run", is_flag=True, help="Say what would be done.")
@@ -105,7 +106,10 @@ def undo(dry_run: bool, quiet: bool, **values: Any) -> int:
       patchq undo -n
     """
     return run(
-        target_of(values), lambda aim: move.undo(aim, _ground(dry_run)), writing=True, quiet=quiet
+        target_of(values),
+        lambda aim: taking_back.undo(aim, _ground(dry_run)),
+        writing=True,
+        quiet=quiet,
     )
 
 
@@ -125,7 +129,7 @@ def recover(force: str | None, **values: Any) -> int:
     """
     return run(
         target_of(values),
-        lambda aim: move.recover(aim, force),
+        lambda aim: taking_back.recover(aim, force),
         writing=True,
     )
 

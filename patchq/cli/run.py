@@ -44,7 +44,8 @@ def target_options(function: F) -> F:
                 "-H",
                 "--host",
                 metavar="HOST",
-                help="user@host[:port], a name of ~/.ssh/config, or 'command:docker exec -i NAME sh -c'.",
+                help="user@host[:port], a name of ~/.ssh/config, "
+                "or 'command:docker exec -i NAME sh -c'.",
             ),
             click.option("--queue", metavar="QUEUE", help="A queue's name or folder."),
             json_option,

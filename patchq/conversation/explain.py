@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from patchq import plan
+from patchq import standing
 from patchq.conversation import look
 from patchq.engine import diff, overlap
 from patchq.errors import ExitCode
@@ -21,7 +21,7 @@ MENDS = {
     Kind.ALREADY_THERE: "{reinstall}   # then push, so that pop has an original to give back",
     Kind.ORDER: "patchq pop -a, then: patchq push -a",
     Kind.CHANGED_PATCH: "patchq pop -a, then: patchq push -a",
-    Kind.MERGED_UPSTREAM: "patchq check   # says what holds; this environment does not need the patch",
+    Kind.MERGED_UPSTREAM: "patchq check   # this environment does not need the patch",
     Kind.JUDGEMENT: "correct {patch}, then: patchq lint --write --queue {queue}",
     Kind.REFUSED: "mend what the reason names, then push again",
 }
@@ -118,11 +118,11 @@ def _upstream(seen: look.Sight, patch: Patch, release: str) -> bool:
     from patchq.engine import sketch
 
     def read(path: str) -> bytes | None:
-        digest = plan.live(seen.survey, path).sha256
+        digest = standing.live(seen.survey, path).sha256
         return None if digest is None else seen.survey.contents.get(digest)
 
     have = seen.survey.installed
-    version = plan.public(have.version) if have else release
+    version = standing.public(have.version) if have else release
     claims = sketch.judge(sketch.load(patch.sketch, name=patch.sketch_name), version, read)
     return bool(claims) and all(claim.held for claim in claims)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from patchq import plan
+from patchq import standing
 from patchq.errors import PatchqError, UsageError
 from patchq.model import (
     AppliedPatch,
@@ -71,7 +71,7 @@ class Sight:
 
     queue: store.Queue
     survey: Survey
-    choice: plan.Choice | None
+    choice: standing.Choice | None
     locks: Mapping[str, Lock | None]
     extra: Mapping[str, object] = field(default_factory=dict)
     texts: Mapping[str, bytes] = field(default_factory=dict)
@@ -107,8 +107,8 @@ def no_series(sight: Sight) -> PatchqError:
     version = f"{have.name} {have.version}" if have else sight.queue.distribution
     return PatchqError(
         f"no series of queue {sight.queue.name} fits {version} in {sight.survey.site}",
-        why=f"it has series for {', '.join(sight.locks) or 'no release'}; the files equal none of them",
-        mend=f"patchq check --queue {sight.queue.name}   # says whether this release needs the patches",
+        why=f"it has series for {', '.join(sight.locks) or 'no release'}; the files equal none",
+        mend=f"patchq check --queue {sight.queue.name}   # says whether it needs the patches",
     )
 
 
@@ -138,7 +138,7 @@ def sight(aim: Aim, want: Want | None = None) -> Conversation[Sight]:
         every = [lock for one in locks.values() for lock in one.values()]
         found, reply = yield from survey(aim, distribution, every, want)
         for queue in queues:
-            choice = plan.choose(locks[queue.name], queue.name, found)
+            choice = standing.choose(locks[queue.name], queue.name, found)
             seen.append(
                 Sight(queue, found, choice, locks[queue.name], reply.message["ok"], reply.blobs)
             )
@@ -148,7 +148,7 @@ def sight(aim: Aim, want: Want | None = None) -> Conversation[Sight]:
 def again(aim: Aim, before: Sight, want: Want) -> Conversation[Sight]:
     """Survey once more for a queue that is known already."""
     found, reply = yield from survey(aim, before.queue.distribution, before.locks.values(), want)
-    choice = plan.choose(before.locks, before.queue.name, found)
+    choice = standing.choose(before.locks, before.queue.name, found)
     return replace(
         before, survey=found, choice=choice, extra=reply.message["ok"], texts=reply.blobs
     )

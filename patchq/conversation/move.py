@@ -1,4 +1,4 @@
-"""Moving along the stack: push, pop, goto, undo, recover.
+"""Moving along the stack: push, pop, goto.
 
 Every writing verb recovers an interrupted transaction first, plans by hashes,
 applies and judges on bytes, and sends one commit. Nothing is changed before
@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from patchq import plan
-from patchq.conversation import explain, judging, look, pristine
-from patchq.errors import ExitCode, PatchqError, UsageError
-from patchq.model import AppliedPatch, Patch, sha256
-from patchq.queue import lock as locks
-from patchq.queue import series, store
-from patchq.report import Report
+from patchq import plan, standing
+from patchq.conversation import explain, files, judging, look, pristine
 from patchq.conversation.goal import Upto
+from patchq.errors import ExitCode, PatchqError
+from patchq.model import Patch, sha256
+from patchq.queue import lock as locks
+from patchq.queue import store
+from patchq.report import Report
 from patchq.transport.channel import Conversation, Request
 
 
@@ -36,13 +36,14 @@ def ready(aim: look.Aim, ground: Ground, want: look.Want) -> Conversation[look.S
         yield aim.request("recover", seen.queue.distribution, force=None)
         seen = yield from look.again(aim, seen, want)
     if seen.survey.refusal:
-        raise PatchqError(**seen.survey.refusal)
+        refusal = seen.survey.refusal
+        raise PatchqError(refusal["what"], why=refusal["why"], mend=refusal["mend"])
     return seen
 
 
 def push(aim: look.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
     """Apply patches of the series that fits, up to a goal."""
-    seen = yield from ready(aim, ground, _wanted(aim))
+    seen = yield from ready(aim, ground, wanted(aim))
     names = [patch.name for patch in seen.lock.patches]
     start = plan.position(seen.lock, seen.queue.name, seen.survey)
     if isinstance(start, plan.Conflict):
@@ -51,12 +52,12 @@ def push(aim: look.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
         goal = len(names)
         if start == goal:
             word = f"File series fully applied, ends at patch {names[-1]}" if names else ""
-            return _nothing("push", seen, word or "No patches in series")
+            return nothing("push", seen, word or "No patches in series")
     else:
         steps = upto.count(names)
         goal = start + steps if steps is not None else upto.index(names, "in series") + 1
         if goal <= start:
-            return _nothing("push", seen, f"Patch {names[goal - 1]} is currently applied")
+            return nothing("push", seen, f"Patch {names[goal - 1]} is currently applied")
     return (yield from forward(aim, ground, seen, min(goal, len(names))))
 
 
@@ -64,8 +65,8 @@ def forward(
     aim: look.Aim, ground: Ground, seen: look.Sight, goal: int, verb: str = "push"
 ) -> Conversation[Report]:
     """Plan, apply, judge and commit the patches up to `goal`."""
-    wanted = store.load(seen.queue, seen.release)
-    stale = locks.stale(seen.lock, wanted)
+    whole = store.load(seen.queue, seen.release)
+    stale = locks.stale(seen.lock, whole)
     if stale:
         raise PatchqError(
             f"series.lock of {seen.queue.name} {seen.release} is stale: {stale}",
@@ -76,8 +77,8 @@ def forward(
     if intent.conflicts:
         paths = [one.path for one in intent.conflicts if one.path is not None]
         base = pristine.texts(aim.cache(), seen.queue.distribution, seen.release, paths)
-        return explain.report(verb, seen, intent.conflicts, series=wanted, base=base)
-    patches = tuple(p for p in wanted.patches if p.name in intent.patches)
+        return explain.report(verb, seen, intent.conflicts, series=whole, base=base)
+    patches = tuple(p for p in whole.patches if p.name in intent.patches)
     touched = tuple(dict.fromkeys(path for patch in patches for path in patch.paths))
     tree = judging.tree_of(seen.survey, touched)
     steps = judging.walk(patches, seen.lock, tree)
@@ -99,7 +100,7 @@ def _judged(
     for step in steps:
         mine = pinned[step.patch.name]
         same = all(
-            plan.live(seen.survey, path).sha256 == digest
+            standing.live(seen.survey, path).sha256 == digest
             for path, digest in mine.reads.items()
             if path not in tree
         )
@@ -109,7 +110,7 @@ def _judged(
                 verdict = judging.judge_step(step, seen.release, around.read)
                 if not around.missing:
                     break
-                around.more.update((yield from read(aim, seen, list(around.missing))))
+                around.more.update((yield from files.read(aim, seen, list(around.missing))))
             conflicts += judging.conflicts_of(step, verdict)
             if same:
                 judging.keep(aim.cache(), mine, seen.release, verdict)
@@ -117,27 +118,12 @@ def _judged(
     return tuple(conflicts)
 
 
-def read(
-    aim: look.Aim, seen: look.Sight, paths: list[str], originals: bool = False
-) -> Conversation[dict[str, bytes | None]]:
-    """Fetch the bytes of files, or of the originals kept for them."""
-    request = aim.request(
-        "read",
-        seen.queue.distribution,
-        paths=[] if originals else paths,
-        originals=paths if originals else [],
-    )
-    reply = yield request
-    listed = reply.message["ok"]["originals" if originals else "files"]
-    return {path: None if name is None else reply.blobs[name] for path, name in listed.items()}
-
-
 def pop(aim: look.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
     """Take patches off the top, until a goal."""
     seen = yield from ready(aim, ground, look.Want(more=("patches",)))
     names = [applied.patch for applied in seen.applied]
     if not names:
-        return _nothing("pop", seen, "No patch removed")
+        return nothing("pop", seen, "No patch removed")
     if upto.everything:
         keep = 0
     else:
@@ -146,7 +132,7 @@ def pop(aim: look.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
             max(0, len(names) - steps) if steps is not None else upto.index(names, "applied") + 1
         )
         if keep == len(names):
-            return _nothing("pop", seen, "No patch removed")
+            return nothing("pop", seen, "No patch removed")
     return (yield from backward(aim, ground, seen, keep))
 
 
@@ -158,44 +144,8 @@ def backward(
     if intent.conflicts:
         return explain.report(verb, seen, intent.conflicts)
     between = [c.path for c in intent.entries if c.path not in intent.restored]
-    tree = yield from rebuild(aim, seen, intent.stack, between)
+    tree = yield from files.rebuild(aim, seen, intent.stack, between)
     return (yield from commit(aim, ground, seen, intent, tree, (), verb))
-
-
-def rebuild(
-    aim: look.Aim, seen: look.Sight, stack: tuple[AppliedPatch, ...], paths: list[str]
-) -> Conversation[judging.Tree]:
-    """Return files as a lower part of the stack has them.
-
-    They are made from the originals and the patch texts that the environment
-    keeps, so this needs no queue.
-    """
-    from patchq.engine import apply, diff
-
-    if not paths:
-        return {}
-    wanted = set(paths)
-    touching = [a for a in stack if any(c.path in wanted for c in a.changes)]
-    involved = {c.path for a in touching for c in a.changes}
-    originals = yield from read(aim, seen, sorted(involved), originals=True)
-    tree: judging.Tree = {}
-    for path in involved:
-        data = originals.get(path)
-        tree[path] = None if data is None else (data, plan.pristine(seen.survey, path).executable)
-    for applied in touching:
-        text = seen.texts[applied.sha256]
-        entry = series.parse(f"{applied.patch} {applied.options}\n".encode()).entries[0]
-        header, diffs = diff.parse(text, name=applied.patch, strip=entry.strip)
-        patch = Patch(applied.patch, text, header, diffs, entry.strip, entry.reverse)
-        result = apply.apply_patch(patch, tree.get)
-        if isinstance(result, apply.PatchRejected) or tuple(result.changes) != applied.changes:
-            raise PatchqError(
-                f"the state of {seen.survey.site} does not add up at {applied.patch}",
-                why="its original with the patches that it keeps gives other bytes than recorded",
-                mend="patchq pop -a",
-            )
-        tree.update(result.after)
-    return {path: tree[path] for path in paths}
 
 
 def commit(
@@ -250,7 +200,9 @@ def commit(
         },
         compile=bool(patches),
     )
-    blobs: dict[str, bytes] = {sha256(file[0]): file[0] for file in tree.values() if file is not None}
+    blobs: dict[str, bytes] = {
+        sha256(file[0]): file[0] for file in tree.values() if file is not None
+    }
     blobs |= judging.texts(patches) | {
         a.sha256: seen.texts[a.sha256] for a in intent.stack if a.sha256 in seen.texts
     }
@@ -260,7 +212,7 @@ def commit(
 
 def goto(aim: look.Aim, ground: Ground, name: str) -> Conversation[Report]:
     """Push or pop until the named patch is on top."""
-    want = _wanted(aim)
+    want = wanted(aim)
     seen = yield from ready(aim, ground, look.Want(True, want.known, more=("patches",)))
     applied = [one.patch for one in seen.applied]
     names = [patch.name for patch in seen.lock.patches]
@@ -269,62 +221,13 @@ def goto(aim: look.Aim, ground: Ground, name: str) -> Conversation[Report]:
     if isinstance(start, plan.Conflict):
         return explain.report("goto", seen, (start,))
     if index + 1 == len(applied):
-        return _nothing("goto", seen, f"Patch {names[index]} is on top")
+        return nothing("goto", seen, f"Patch {names[index]} is on top")
     if index < len(applied):
         return (yield from backward(aim, ground, seen, index + 1, "goto"))
     return (yield from forward(aim, ground, seen, index + 1, "goto"))
 
 
-def undo(aim: look.Aim, ground: Ground) -> Conversation[Report]:
-    """Take the environment back to before its last receipt."""
-    want = _wanted(aim)
-    seen = yield from ready(aim, ground, look.Want(True, want.known, more=("patches", "ledger")))
-    ledger = seen.extra["ledger"]
-    assert isinstance(ledger, list)
-    if not ledger:
-        return _nothing("undo", seen, "No receipt to undo")
-    last = ledger[-1]
-    if last["queue"] != seen.queue.name:
-        raise UsageError(
-            f"the last receipt is of queue {last['queue']}, not of {seen.queue.name}",
-            why="undo takes back the environment's last transaction, whatever its queue",
-            mend=f"patchq undo --queue {last['queue']}",
-        )
-    names = [applied.patch for applied in seen.applied]
-    pushed, popped = (last["patches"].get(verb, ()) for verb in ("push", "pop"))
-    if pushed:
-        undone = [one["patch"] for one in pushed]
-        if names[-len(undone) :] != undone:
-            raise _moved_on(seen, last)
-        return (yield from backward(aim, ground, seen, len(names) - len(undone), "undo"))
-    again = [(one["patch"], one["sha256"]) for one in reversed(popped)]
-    here = [(patch.name, patch.patch) for patch in seen.lock.patches]
-    if here[len(names) : len(names) + len(again)] != again:
-        raise _moved_on(seen, last)
-    return (yield from forward(aim, ground, seen, len(names) + len(again), "undo"))
-
-
-def _moved_on(seen: look.Sight, last: dict[str, object]) -> PatchqError:
-    return PatchqError(
-        f"the last receipt ({last['verb']}, {last['time']}) can not be undone",
-        why="the stack or the queue is not what it was then",
-        mend=f"patchq log; then: patchq goto PATCH --queue {seen.queue.name}",
-    )
-
-
-def recover(aim: look.Aim, force: str | None) -> Conversation[Report]:
-    """Finish or undo a transaction that was interrupted."""
-    seen = yield from look.sight(aim)
-    reply = yield aim.request("recover", seen.queue.distribution, force=force)
-    ok = reply.message["ok"]
-    document = {"verb": "recover", "outcome": ok["outcome"], "paths": ok["paths"]}
-    if ok["outcome"] == "nothing":
-        return Report((), ("Nothing to recover",), document, ExitCode.NOTHING_TO_DO)
-    lines = (f"The interrupted transaction was {ok['outcome']}", *ok["paths"])
-    return Report(lines, (), document)
-
-
-def _wanted(aim: look.Aim) -> look.Want:
+def wanted(aim: look.Aim) -> look.Want:
     """Ask for every content but those that are surely not needed.
 
     A file that holds a patch's result already is not read, nor a neighbour
@@ -347,6 +250,7 @@ def _wanted(aim: look.Aim) -> look.Want:
     return look.Want(True, frozenset(known - before))
 
 
-def _nothing(verb: str, seen: look.Sight, message: str) -> Report:
+def nothing(verb: str, seen: look.Sight, message: str) -> Report:
+    """Return the outcome "nothing to do", in quilt's words."""
     document = {"verb": verb, "queue": seen.queue.name, "patches": [], "message": message}
     return Report((), (message,), document, ExitCode.NOTHING_TO_DO)

@@ -5,7 +5,7 @@ Nothing here reads a patch's text but for the files of one that is not applied.
 
 from __future__ import annotations
 
-from patchq import plan
+from patchq import standing
 from patchq.conversation import look
 from patchq.conversation.goal import Upto
 from patchq.errors import ExitCode
@@ -185,12 +185,12 @@ def status(aim: look.Aim) -> Conversation[Report]:
 
 def drifted(seen: look.Sight) -> list[str]:
     """Return touched files that are neither as recorded nor pristine where nothing is."""
-    says = plan.recorded(seen.survey.stack)
+    says = standing.recorded(seen.survey.stack)
     lock = seen.locks.get(seen.choice.release) if seen.choice else None
     if lock is not None:
         says = {**lock.base, **says}
     return sorted(
         path
         for path, state in says.items()
-        if path in seen.survey.files and plan.live(seen.survey, path) != state
+        if path in seen.survey.files and standing.live(seen.survey, path) != state
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from patchq import plan
-from patchq.conversation import judging, look, move, names, pristine
+from patchq import standing
+from patchq.conversation import files, judging, look, names, pristine
 from patchq.conversation.goal import Upto
 from patchq.engine import diff
 from patchq.engine.verdict import Claim
@@ -13,7 +13,6 @@ from patchq.errors import ExitCode, PatchqError
 from patchq.queue import sketches as sketches_of
 from patchq.report import Report
 from patchq.transport.channel import Conversation
-
 
 # How the log marks patches, by the direction in which they went.
 SIGNS = (("push", "+"), ("pop", "-"))
@@ -62,7 +61,7 @@ def check(aim: look.Aim, only: str | None) -> Conversation[Report]:
     around = judging.Neighbours(seen.survey)
     results = []
     for stem, (_, text) in mine.items():
-        claims = sketch.judge(parsed[text], plan.public(have.version), around.read)
+        claims = sketch.judge(parsed[text], standing.public(have.version), around.read)
         misses = tuple(_miss(claim) for claim in claims if not claim.held)
         results.append(Checked(stem, sum(c.held for c in claims), len(claims), misses))
     return _checked(seen, have.version, results)
@@ -130,11 +129,11 @@ def _files(
     """Return files as the lowest `count` patches of the stack leave them."""
     stack = seen.survey.stack[:count]
     inside = [p for p in paths if any(c.path == p for a in stack for c in a.changes)]
-    tree = yield from move.rebuild(aim, seen, stack, inside)
+    tree = yield from files.rebuild(aim, seen, stack, inside)
     out = {path: file and file[0] for path, file in tree.items()}
     rest = [path for path in paths if path not in out]
     if rest:
-        out.update((yield from move.read(aim, seen, rest, originals=True)))
+        out.update((yield from files.read(aim, seen, rest, originals=True)))
     return out
 
 
@@ -142,7 +141,7 @@ def _recorded_bytes(
     aim: look.Aim, seen: look.Sight, paths: list[str]
 ) -> Conversation[dict[str, bytes | None]]:
     """Return what drifted files should hold: by the stack, else by the release store."""
-    stacked = plan.recorded(seen.survey.stack)
+    stacked = standing.recorded(seen.survey.stack)
     ours = [path for path in paths if path in stacked]
     out = yield from _files(aim, seen, len(seen.survey.stack), ours)
     rest = [path for path in paths if path not in stacked]

@@ -212,7 +212,7 @@ def test_a_read_only_tree(world, mounted):
 
 @pytest.mark.skipif(os.getuid() != 0, reason="mounting is root's")
 def test_a_full_disk(world, mounted):
-    kept = {path: data for path, data in world.tree().items()}
+    kept = world.tree()
     mounted("-t", "tmpfs", "-o", "size=100k", "none")
     for path, data in kept.items():
         (world.site / path).parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,59 @@
+"""Taking back: the last transaction by its receipt, or one that was cut short."""
+
+from __future__ import annotations
+
+from patchq.conversation import look, move
+from patchq.errors import ExitCode, PatchqError, UsageError
+from patchq.report import Report
+from patchq.transport.channel import Conversation
+
+
+def undo(aim: look.Aim, ground: move.Ground) -> Conversation[Report]:
+    """Take the environment back to before its last receipt."""
+    want = move.wanted(aim)
+    seen = yield from move.ready(
+        aim, ground, look.Want(True, want.known, more=("patches", "ledger"))
+    )
+    ledger = seen.extra["ledger"]
+    assert isinstance(ledger, list)
+    if not ledger:
+        return move.nothing("undo", seen, "No receipt to undo")
+    last = ledger[-1]
+    if last["queue"] != seen.queue.name:
+        raise UsageError(
+            f"the last receipt is of queue {last['queue']}, not of {seen.queue.name}",
+            why="undo takes back the environment's last transaction, whatever its queue",
+            mend=f"patchq undo --queue {last['queue']}",
+        )
+    names = [applied.patch for applied in seen.applied]
+    pushed, popped = (last["patches"].get(verb, ()) for verb in ("push", "pop"))
+    if pushed:
+        undone = [one["patch"] for one in pushed]
+        if names[-len(undone) :] != undone:
+            raise _moved_on(seen, last)
+        return (yield from move.backward(aim, ground, seen, len(names) - len(undone), "undo"))
+    again = [(one["patch"], one["sha256"]) for one in reversed(popped)]
+    here = [(patch.name, patch.patch) for patch in seen.lock.patches]
+    if here[len(names) : len(names) + len(again)] != again:
+        raise _moved_on(seen, last)
+    return (yield from move.forward(aim, ground, seen, len(names) + len(again), "undo"))
+
+
+def _moved_on(seen: look.Sight, last: dict[str, object]) -> PatchqError:
+    return PatchqError(
+        f"the last receipt ({last['verb']}, {last['time']}) can not be undone",
+        why="the stack or the queue is not what it was then",
+        mend=f"patchq log; then: patchq goto PATCH --queue {seen.queue.name}",
+    )
+
+
+def recover(aim: look.Aim, force: str | None) -> Conversation[Report]:
+    """Finish or undo a transaction that was interrupted."""
+    seen = yield from look.sight(aim)
+    reply = yield aim.request("recover", seen.queue.distribution, force=force)
+    ok = reply.message["ok"]
+    document = {"verb": "recover", "outcome": ok["outcome"], "paths": ok["paths"]}
+    if ok["outcome"] == "nothing":
+        return Report((), ("Nothing to recover",), document, ExitCode.NOTHING_TO_DO)
+    lines = (f"The interrupted transaction was {ok['outcome']}", *ok["paths"])
+    return Report(lines, (), document)

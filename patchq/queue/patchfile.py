@@ -1,0 +1,93 @@
+"""A patch file: a DEP-3 header, kept byte for byte, then a unified diff.
+
+The header (https://dep-team.pages.debian.net/deps/dep3/) is all above the first
+diff::
+
+    Description: one line
+     further lines begin with a space; " ." stands for an empty one
+    Author: Who <who@example.org>
+    Forwarded: https://github.com/...
+    ---
+    diff --git a/... b/...
+
+A header in git's mail format (``From:``, ``Subject:``, free text) is read as well.
+patchq never writes a header anew; `fields` is for showing and for queries.
+Version 1. The diff is `patchq.engine.diff`'s.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from patchq.engine import diff, lines
+from patchq.errors import UsageError
+from patchq.model import Patch
+
+_FIELD = re.compile(r"([A-Za-z][A-Za-z0-9-]*):(?:[ \t]+(.*)|)$")
+# DEP-3: the names that git's mails have for two of its fields.
+_SAME = {"Subject": "Description", "From": "Author"}
+
+
+def load(
+    path: Path,
+    *,
+    name: str | None = None,
+    strip: int = 1,
+    reverse: bool = False,
+    sketch: bytes | None = None,
+    sketch_name: str = "",
+) -> Patch:
+    """Return the patch at `path`, read whole; `name` is its name in the series.
+
+    Raises:
+        UsageError: there is no such file.
+        PatchFormatError: its text is not a patch that patchq can read.
+    """
+    name = path.name if name is None else name
+    text = read(path, name)
+    header, diffs = diff.parse(text, name=name, strip=strip)
+    return Patch(name, text, header, diffs, strip, reverse, sketch, sketch_name)
+
+
+def read(path: Path, name: str) -> bytes:
+    """Return the bytes of a patch that a series lists."""
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+        raise UsageError(
+            f"the series lists {name}, and there is no such file",
+            why=f"{path} is missing",
+            mend=f"git -C {path.parent} checkout -- {path.name}",
+        ) from error
+
+
+def fields(header: bytes) -> dict[str, str]:
+    r"""Return the fields of a header by name, free text under ``Description``.
+
+    A field that is given more than once has one value a line. ``Subject`` and
+    ``From`` count as ``Description`` and ``Author``; names come capitalized.
+
+    Example:
+        >>> fields(b"Description: short\n longer\nBug: #1\nBug: #2\n")
+        {'Description': 'short\nlonger', 'Bug': '#1\n#2'}
+    """
+    values: dict[str, list[str]] = {}
+    field, fresh = "", True
+    for line in lines.decode(header).split("\n"):
+        text = line.removesuffix("\r")
+        if text == "---":
+            break
+        match = _FIELD.match(text) if fresh else None
+        if match:
+            field = "-".join(word.capitalize() for word in match[1].split("-"))
+            field = _SAME.get(field, field)
+            values.setdefault(field, []).append(match[2] or "")
+        elif field and text[:1] in (" ", "\t"):
+            values[field].append("" if text.strip() == "." else text[1:])
+        elif not text.strip():
+            field, fresh = "", True
+        elif not re.match(r"From [0-9a-f]{7,64} ", text):
+            field, fresh = "", False
+            values.setdefault("Description", []).append(text)
+    return {name: "\n".join(parts).strip() for name, parts in values.items()}

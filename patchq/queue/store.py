@@ -1,0 +1,213 @@
+"""Queues on disk: where they are, what they are called, what they hold.
+
+A queue is a folder with a `queue.toml`, one folder per release with its `series`,
+`series.lock` and patches, and `post/` with the sketches that all releases share::
+
+    distribution = "vllm"                  # what pip installs; required
+    summary = "what it is for"             # required
+    owner = "Who <who@example.org>"
+    upstream = ["https://..."]             # where upstream talks of it
+
+    [patches.50-eagle-bare-language-model] # a patch's name without .patch
+    for = "<0.16"                          # PEP 440: the releases that need it
+    upstream = "https://..."               # the change that makes it needless
+
+A key that is not in this list is an error. Version 1. `lock` and `verify` read no
+patch: looking costs little. `load` reads them all.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from patchq.errors import UsageError
+from patchq.model import Lock, Series, Sha256, sha256
+from patchq.queue import lock as lock_file
+from patchq.queue import series as series_file
+from patchq.queue import table
+
+SETTINGS = "queue.toml"
+SHARED = "post"
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A queue of patches for one distribution; `releases` have a series each, oldest first."""
+
+    name: str
+    folder: Path
+    distribution: str
+    summary: str
+    owner: str = ""
+    upstream: tuple[str, ...] = ()
+    patches: Mapping[str, table.PatchNote] = field(default_factory=dict)
+    releases: tuple[str, ...] = ()
+
+    def needs(self, stem: str, release: str) -> bool:
+        """Return whether `release` needs the patch of that name (without ``.patch``)."""
+        note = self.patches.get(stem)
+        return note is None or note.needed(release)
+
+
+def search(cwd: Path, environ: Mapping[str, str]) -> list[Path]:
+    """Return the folders that may hold queues, nearest first.
+
+    These are the nearest folder `queues` from `cwd` upwards, those of ``PATCHQ_QUEUES``
+    (separated as in ``PATH``), and the ready-made ones that come with patchq.
+    """
+    folders = [at / "queues" for at in (cwd, *cwd.parents) if (at / "queues").is_dir()][:1]
+    named = environ.get("PATCHQ_QUEUES", "").split(os.pathsep)
+    folders += [cwd / name for name in named if name]
+    folders += map(Path, importlib.import_module("patchq.queues").__path__)
+    first: dict[Path, Path] = {}
+    for folder in folders:
+        first.setdefault(folder.resolve(), folder)
+    return list(first.values())
+
+
+def queues(cwd: Path, environ: Mapping[str, str]) -> tuple[Queue, ...]:
+    """Return all queues in sight; of two with one name the nearer."""
+    found: dict[str, Queue] = {}
+    for folder in search(cwd, environ):
+        if not folder.is_dir():
+            raise UsageError(
+                f"{folder} is not a folder",
+                why="PATCHQ_QUEUES names it",
+                mend="set PATCHQ_QUEUES to folders that hold queues",
+            )
+        for settings in sorted(folder.glob(f"*/{SETTINGS}")):
+            if settings.parent.name not in found:
+                found[settings.parent.name] = open(settings.parent)
+    return tuple(found.values())
+
+
+def open(folder: Path) -> Queue:
+    """Return the queue in `folder`, without reading a patch.
+
+    Raises:
+        UsageError: no queue.toml there, not TOML, a key that does not exist.
+    """
+    path = folder / SETTINGS
+    try:
+        document = tomllib.loads(path.read_bytes().decode())
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise UsageError(
+            f"{folder} is not a queue",
+            why=f"it has no {SETTINGS}",
+            mend="patchq queues",
+        ) from error
+    except ValueError as error:  # not TOML, not UTF-8
+        raise UsageError(
+            f"{path} cannot be read", why=str(error), mend=f"correct {path}"
+        ) from error
+    settings = table.read(document, source=str(path))
+    return Queue(
+        folder.resolve().name,
+        folder,
+        settings.distribution,
+        settings.summary,
+        settings.owner,
+        settings.upstream,
+        settings.patches,
+        _releases(folder),
+    )
+
+
+def lock(queue: Queue, release: str) -> Lock | None:
+    """Return a release's series.lock, None where none is written yet."""
+    path = queue.folder / release / "series.lock"
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    return lock_file.parse(data, name=str(path))
+
+
+def series(queue: Queue, release: str) -> series_file.SeriesFile:
+    """Return a release's series, without reading a patch.
+
+    Raises:
+        UsageError: the queue has no series for this release.
+    """
+    path = queue.folder / release / "series"
+    if release not in queue.releases:
+        raise UsageError(
+            f"queue {queue.name} has no series for {release}",
+            why=f"it has series for {', '.join(queue.releases) or 'no release at all'}",
+            mend=f"patchq rebase --queue {queue.name} --onto {release}",
+        )
+    return series_file.parse(path.read_bytes(), name=str(path))
+
+
+def load(queue: Queue, release: str) -> Series:
+    """Return a release's series with its patches and sketches, read whole.
+
+    Raises:
+        UsageError: the queue has no such series, or a patch of it is missing.
+        PatchFormatError: a patch cannot be read.
+    """
+    from patchq.queue import patchfile  # it brings unidiff, which looking can do without
+
+    folder = queue.folder / release
+    patches = []
+    for entry in series(queue, release).entries:
+        sketch, name = _sketch(queue, release, entry.name)
+        patches.append(
+            patchfile.load(
+                folder / entry.name,
+                name=entry.name,
+                strip=entry.strip,
+                reverse=entry.reverse,
+                sketch=sketch,
+                sketch_name=name,
+            )
+        )
+    return Series(release, tuple(patches), lock(queue, release))
+
+
+def verify(queue: Queue, release: str) -> str | None:
+    """Return in what the files differ from series.lock, None for nothing; parses no patch."""
+    from patchq.queue import patchfile
+
+    pinned = lock(queue, release)
+    if pinned is None:
+        return "there is no series.lock"
+    found: list[tuple[str, str, Sha256, Sha256 | None]] = []
+    for entry in series(queue, release).entries:
+        text = patchfile.read(queue.folder / release / entry.name, entry.name)
+        sketch, _ = _sketch(queue, release, entry.name)
+        digest = None if sketch is None else sha256(sketch)
+        found.append((entry.name, entry.options, sha256(text), digest))
+    return lock_file.compare(pinned, found)
+
+
+def commit(queue: Queue) -> tuple[str | None, bool]:
+    """Return the commit of the queue's own repository, and whether the queue has changes in it.
+
+    ``(None, False)`` where the queue is in no repository; then git is not asked at all.
+    """
+    from patchq import git
+
+    return git.head(queue.folder)
+
+
+def _releases(folder: Path) -> tuple[str, ...]:
+    """Return the folders of `folder` that hold a series, by PEP 440's order."""
+    names = [path.parent.name for path in folder.glob("*/series") if path.is_file()]
+    return tuple(sorted(names, key=table.order))
+
+
+def _sketch(queue: Queue, release: str, patch: str) -> tuple[bytes | None, str]:
+    """Return a patch's sketch and its name in the queue; the release's own replaces the shared."""
+    stem = patch.removesuffix(".patch").removesuffix(".diff")
+    for name in (f"{release}/{stem}.pyi", f"{SHARED}/{stem}.pyi"):
+        try:
+            return (queue.folder / name).read_bytes(), name
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+    return None, ""

@@ -1,0 +1,174 @@
+"""What a failed claim says, word for word; and what an unreadable sketch says."""
+
+import pytest
+
+from patchq.engine import sections, sketch
+
+TEXT = b'''"""A model."""
+from .interfaces import (
+    SupportsLoRA,
+    SupportsPP,
+)
+import numpy as np
+
+
+class Model(Base):
+    fall_back = False
+
+    def forward(self, x):
+        """Run."""
+        if self.first:
+            x = embed(x)
+        for index, layer in enumerate(self.layers):
+            if index in self.chosen:
+                states.append(x + residual)
+                log(x)
+            x, residual = layer(x)
+        return x
+
+    @cached
+    def ready(self, *, fast=True):
+        return self.state == "ready"
+'''
+
+MISSES = [
+    ("from .interfaces import SupportsEagle3",
+     "line 2: from pkg.interfaces are imported SupportsLoRA, SupportsPP"),
+    ("from .other import SupportsPP",
+     "line 2: there is `from pkg.interfaces import SupportsPP` instead"),
+    ("import torch", ": torch is not imported"),
+    ("import numpy", "line 6: the module is there as `import numpy as np`"),
+    ("from torch import nn", ": nothing is imported from torch"),
+    ("class Modell(Base): ...", ", Modell: there is no class Modell here; there is a class Model"),
+    ("class Model(Other): ...", "line 9, Model: it has Base"),
+    ("class Model:\n    fall_back = True",
+     "line 10, Model: nothing fits `fall_back = True`; nearest is line 10: `fall_back = False`"),
+    ("class Model:\n    def backward(self): ...",
+     "line 9, Model.backward: there is no def backward here"),
+    ("class Model:\n    def forward(self, y): ...",
+     "line 12, Model.forward: the def has no parameter y; it has (self, x)"),
+    ("class Model:\n    @other\n    def ready(self): ...",
+     "line 24, Model.ready: the def has no decorator `other`"),
+    ("class Model:\n    def ready(self, fast=False): ...",
+     "line 24, Model.ready: annotations or defaults differ: `def ready(self, *, fast=True):`"),
+    ("class Model:\n    async def ready(self): ...",
+     "line 24, Model.ready: the def is not async"),
+    ("class Model:\n    def ready(self):\n        self.state == 'set'",
+     "line 25, Model.ready: nothing fits `self.state == 'set'`; "
+     "nearest is line 25: `return self.state == \"ready\"`"),
+    # The trap: the loop is there, and only the line inside is out of order.
+    ("class Model:\n    def forward(self):\n        embed(_)\n        for _i_, _ in enumerate(_):\n"
+     "            if _i_ in self.chosen:\n                log(_)\n                _.append(_)\n        return _",
+     "line 18, Model.forward: line 16 `for index, layer in enumerate(self.layers):` fits; "
+     "in it line 17 `if index in self.chosen:` fits; in it 1 of 2 statements fit; "
+     "`_.append(_)` does not; line 18 fits, but before what the sketch has above it"),
+    ("class Model:\n    def forward(self):\n        for _i_, _ in enumerate(_):\n            _i_(_)",
+     "line 18, Model.forward: line 16 `for index, layer in enumerate(self.layers):` fits; "
+     "in it nothing fits `_i_(_)`; line 18 fits with other names"),
+    ("class Model:\n    def forward(self):\n        return _\n        log(_)  # absent",
+     "line 19, Model.forward: 1 of 2 statements fit; `log(_)` is there"),
+    ("class Model:\n    x = 1\n    fall_back = ...  # absent", "line 10, Model: it is there"),
+    ("class Model: ...  # absent", "line 9: it is there"),
+    ("other = 1", "line 6: nothing fits `other = 1`; nearest is line 6: `import numpy as np`"),
+]
+
+
+@pytest.mark.parametrize(("said", "text"), MISSES)
+def test_a_failed_claim_names_file_line_qualified_name_and_what_comes_nearest(said, text):
+    loaded = sketch.load(f"# in pkg/model.py\n{said}\n".encode(), name="s.pyi")
+
+    (*_, claim) = [one for one in sketch.judge(loaded, "1.0", {"pkg/model.py": TEXT}.get) if not one.held]
+
+    comma = "" if text[0] in ",:" else ", "
+    assert claim.nearest == f"pkg/model.py{comma}{text}"
+    assert claim.at == (int(text.split()[1].strip(",:")) if text.startswith("line") else None)
+
+
+@pytest.mark.parametrize(
+    ("text", "nearest"),
+    [
+        (None, "m.py: there is no such file"),
+        (b"a = (\n", "m.py: it does not parse, line 1, column 5: '(' was never closed: 'a = ('"),
+    ],
+)
+def test_a_file_that_is_missing_or_broken_fails_every_claim(text, nearest):
+    loaded = sketch.load(b"# in m.py\na = 1\nimport b\n", name="s.pyi")
+
+    claims = sketch.judge(loaded, "1.0", {"m.py": text}.get)
+
+    assert [claim.nearest for claim in claims] == [nearest] * 2
+
+
+def test_no_time_is_spent_on_messages_that_nobody_reads():
+    loaded = sketch.load(b"# in m.py\na = 1\n", name="s.pyi")
+
+    (claim,) = sketch.judge(loaded, "1.0", {"m.py": b""}.get, explain=False)
+
+    assert not claim.held
+    assert claim.nearest == ""
+
+
+UNREADABLE = [
+    (b"", 1, "the sketch has no section"),
+    (b"x = 1\n", 1, "there is code before the first section"),
+    (b"# in m.py whn <1\n", 1, "'# in m.py whn <1' begins no section"),
+    (b"# in m.py when 1.2\n", 1, "'1.2' is not a version specifier"),
+    (b"# in m.py\nx = 1\n# in n.py\n\ndef f(:\n", 5, "invalid syntax: 'def f(:'"),
+    (b"# in m.py\nf(a=1, ...)\n", 2, "positional argument follows keyword argument: 'f(a=1, ...)'"),
+    (b"# in m.py\nx = 1  # when soon\n", 2, "'soon' is not a version specifier"),
+    (b"# in m.py\nx = 1  # when\n", 2, "'# when' names no version"),
+    (b"# in m.py\nx = 1\n# given\n", 3, "the mark '# given' stands at no statement"),
+    (b"# in m.py\ndef f():\n    x = 1\n    # given\ny = 1\n", 4, "the mark '# given' stands at no statement"),
+    (b"# in m.py\nif x:\n    y\n# given\nelse:\n    z\n", 4, "the mark '# given' stands at no statement"),
+    (b"# in m.py\n# given that it is so\nx = 1\n", 2,
+     "'# given that it is so' is neither the mark `given` nor a comment"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "why"), UNREADABLE)
+def test_a_sketch_that_cannot_be_read_names_its_line(text, line, why):
+    with pytest.raises(sections.SketchError) as caught:
+        sketch.load(text, name="10-a.pyi")
+
+    assert caught.value.what == f"the sketch 10-a.pyi cannot be read, line {line}"
+    assert caught.value.why == why
+    assert caught.value.mend
+
+
+def test_the_wrong_order_of_the_gap_is_mended_in_words():
+    with pytest.raises(sections.SketchError) as caught:
+        sketch.load(b"# in m.py\nf(a=1, ...)\n", name="s.pyi")
+
+    assert caught.value.mend == "write `...` before the keywords: f(..., a=1)"
+
+
+def test_a_section_never_leads_out_of_the_package():
+    with pytest.raises(sections.model.UnsafePath):
+        sketch.load(b"# in ../m.py\nx = 1\n", name="s.pyi")
+
+
+def test_a_release_that_is_no_version_is_said():
+    loaded = sketch.load(b"# in m.py\nx = 1\n", name="s.pyi")
+
+    with pytest.raises(sections.SketchError, match="the release 'nightly' is not a version"):
+        sketch.judge(loaded, "nightly", {}.get)
+
+
+@pytest.mark.parametrize(
+    "mark", ["# given", "# given: why", "#given", "# when <9", "# when >=1, <9 : why"]
+)
+@pytest.mark.parametrize(
+    "place",
+    [
+        "@\nx = 1\n", "x = 1  @\n", "x = [  @\n    1,\n]\n", "x = [\n    1,\n]  @\n",
+        "@\n# more\nx = 1\n", "@\n\nx = 1\n", "@\n@deco\ndef f(): ...\n".replace("@deco", "@ deco"),
+        "def f(\n    a,\n):  @\n    x = 1\n", "if a: x = 1  @\n", "@\ntry:\n    x\nfinally:\n    y\n",
+    ],
+)
+def test_marks_stand_above_or_behind_a_statement(mark, place):
+    text = place.replace("@ deco", "%").replace("@", mark).replace("%", "@deco")
+    (section,) = sections.parse(f"# in m.py\n{text}".encode(), name="s.pyi")
+
+    marks = section.marked(next(sections.small(section.module)))
+
+    assert marks.given if "given" in mark else len(marks.when) == 1
