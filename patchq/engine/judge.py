@@ -1,0 +1,115 @@
+"""Whether a patch may stay: its sketch below and above it, and the always-on checks.
+
+Pure: texts in, a verdict out. Light to import. A patch without a sketch takes the
+cheap road: the running Python's parser alone, never libcst unless a text is newer
+than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from patchq.engine import definitions, enclosing, imports, sketch
+from patchq.engine.sketch import Sketch
+from patchq.engine.trees import Fault
+from patchq.engine.verdict import Claim, Finding, Verdict
+from patchq.model import FileDiff
+
+__all__ = ["Claim", "Finding", "Sketch", "Verdict", "judge", "lint"]
+
+Read = Callable[[str], bytes | None]
+Texts = Mapping[str, bytes | None]
+
+
+def judge(
+    before: Texts,
+    after: Texts,
+    sketch_: Sketch | None,
+    release: str,
+    read: Read,
+    *,
+    diffs: Sequence[FileDiff] = (),
+    listing: Iterable[str] | None = None,
+) -> Verdict:
+    """Judge one patch by the texts of every path it touches, before and after.
+
+    `read` gives untouched neighbours. `diffs` let hunks be checked against their
+    headings. `listing`: every installed path, if known (RECORD), which leaves no
+    import in doubt.
+    """
+    syntax, old_syntax = _syntax(before, after)
+    found = imports.check(before, after, read, listing=listing)
+    new = (*syntax, *found.new, *enclosing.check(before, after, diffs))
+    old = (*old_syntax, *found.old)
+    if sketch_ is None:
+        return Verdict(findings=new, old_findings=old, reads=tuple(sorted(found.reads)))
+    below, above = imports.World(before, read), imports.World(after, read)
+    claims = {
+        "below": sketch.judge(sketch_, release, below.text, explain=False),
+        "above": sketch.judge(sketch_, release, above.text),
+        "leaves_below": sketch.leaves(sketch_, release, below.text),
+        "leaves_above": sketch.leaves(sketch_, release, above.text),
+    }
+    return Verdict(
+        **claims,
+        findings=new,
+        old_findings=old,
+        notes=sketch.givens(sketch_, release),
+        sketch=sketch_.name,
+        reads=tuple(sorted({*found.reads, *below.reads, *above.reads})),
+    )
+
+
+def lint(verdict: Verdict) -> tuple[Finding, ...]:
+    """Say where a sketch could not fail: R16, its first half.
+
+    Each claim, and each leaf statement of a def alone, must be false below the
+    patch and true above it; `# given` lines need only be true above. The
+    findings name lines of the sketch.
+    """
+    if not any(not claim.given for claim in verdict.above):
+        said = "asks nothing of this release" if verdict.sketch else "has no sketch"
+        why = "what proves nothing cannot tell a right result from a wrong one"
+        what = "the sketch" if verdict.sketch else "the patch"
+        return (Finding("no-claim", verdict.sketch, 0, "", f"{what} {said}", why),)
+    pairs = list(zip(verdict.below, verdict.above, strict=True))
+    found = [finding for pair in pairs for finding in _idle(verdict.sketch, *pair)]
+    blamed = {(below.path, below.where) for below, above in pairs if below.held or not above.held}
+    for below, above in zip(verdict.leaves_below, verdict.leaves_above, strict=True):
+        if (below.path, below.where) not in blamed:
+            found += _idle(verdict.sketch, below, above)
+    return (*found, *verdict.notes)
+
+
+def _idle(name: str, below: Claim, above: Claim) -> Iterator[Finding]:
+    said = f"`{above.code}`" + (f" in {above.where}" if above.where else "")
+    if above.loose:
+        yield Finding("too-loose", name, above.line, above.where, f"{said} is {above.nearest}")
+    elif not above.held:
+        message = f"{said} is false with the patch"
+        yield Finding("false", name, above.line, above.where, message, above.nearest)
+    elif below.held and not above.given:
+        message = f"{said} is true without the patch"
+        why = "it proves nothing: ask for what the patch brings, or mark it `# given`"
+        yield Finding("idle", name, above.line, above.where, message, why)
+
+
+def _syntax(before: Texts, after: Texts) -> tuple[list[Finding], list[Finding]]:
+    """Texts that are not Python: those that the patch broke, those that were so before."""
+    new: list[Finding] = []
+    old: list[Finding] = []
+    for path, data in after.items():
+        if data is None or not path.endswith((".py", ".pyi")):
+            continue
+        fault = definitions.outline(data)
+        if isinstance(fault, Fault):
+            had = before.get(path)
+            was = definitions.outline(had) if had is not None else None
+            same = isinstance(was, Fault) and (was.words, was.text) == (fault.words, fault.text)
+            (old if same else new).append(_broken(path, fault))
+    return new, old
+
+
+def _broken(path: str, fault: Fault) -> Finding:
+    message = f"not Python at column {fault.column}: {fault.text.strip()!r}: {fault.words}"
+    return Finding("syntax", path, fault.line, "", message, fault.aside)

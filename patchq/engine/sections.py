@@ -1,0 +1,250 @@
+"""Sketch files: sections, and the marks above and behind their statements (R0).
+
+A section begins at ``# in PATH [when SPEC]`` at column 0. A mark is a comment
+``# when SPEC``, ``# given`` or ``# absent``, with ``: note`` if one likes; it
+stands above a statement, at the same column, or behind its first line (a simple
+statement: behind any line), and covers it with all it holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import libcst as cst
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from patchq import errors, model
+from patchq.engine import sites, trees
+
+_SECTION = re.compile(r"# in (\S+?)(?:\s+when\s+([^:]+?))?\s*(?::.*)?$")
+_NEARLY = re.compile(r"#\s*in\s+\S+\.pyi?\b")
+_MARK = re.compile(r"#\s*(when|given|absent)\b\s*([^:]*?)\s*(?::.*)?$")
+_WRONG_ORDER = "positional argument follows keyword argument"
+
+
+class SketchError(errors.PatchqError):
+    """A sketch file that says nothing that can be judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What the comments at one statement say of it."""
+
+    when: tuple[SpecifierSet, ...] = ()
+    given: bool = False
+    absent: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Section:
+    """What a sketch says of one file."""
+
+    path: str
+    when: SpecifierSet | None
+    module: cst.Module
+    lines: Mapping[int, int]
+    marks: Mapping[int, Marks] = field(default_factory=dict)
+
+    def asked(self, release: Version) -> bool:
+        """Return True if the section speaks of this release."""
+        return self.when is None or self.when.contains(release, prereleases=True)
+
+    def marked(self, node: cst.CSTNode) -> Marks:
+        """Return the marks at one statement."""
+        return self.marks.get(id(node), _NONE)
+
+    def statements(
+        self, body: cst.CSTNode, release: Version
+    ) -> Iterator[tuple[cst.CSTNode, Marks]]:
+        """Yield what a block says for a release; `...`, pass, docstrings say nothing (R6)."""
+        for node in small(body):
+            marks = self.marked(node)
+            if not silent(node) and all(
+                spec.contains(release, prereleases=True) for spec in marks.when
+            ):
+                yield node, marks
+
+
+_NONE = Marks()
+
+
+def release_of(version: str) -> Version:
+    """Return the release part of a version, by which every SPEC is judged.
+
+    Raises: SketchError for what PEP 440 does not call a version.
+    """
+    try:
+        return Version(Version(version).base_version)
+    except InvalidVersion as error:
+        raise SketchError(
+            f"the release {version!r} is not a version",
+            why="the `when` of a sketch is judged by PEP 440",
+            mend="name the folder of the series like the release, as in 0.16.0",
+        ) from error
+
+
+def parse(text: bytes, *, name: str) -> tuple[Section, ...]:
+    """Return the sections of a sketch file.
+
+    Raises: SketchError, naming `name` and the line.
+    """
+    found: list[tuple[int, str, SpecifierSet | None]] = []
+    lines = text.decode(errors="surrogateescape").split("\n")
+    for number, line in enumerate(lines, 1):
+        head = _SECTION.match(line.rstrip())
+        if head and head[1].endswith((".py", ".pyi")):
+            path = model.safe_path(head[1], source=f"{name} line {number}")
+            found.append((number, path, _spec(head[2], name, number) if head[2] else None))
+        elif _NEARLY.match(line):
+            raise _error(name, number, f"{line.strip()!r} begins no section", _HEADING)
+        elif not found and line.strip() and not line.startswith("#"):
+            raise _error(name, number, "there is code before the first section", _HEADING)
+    if not found:
+        raise _error(name, 1, "the sketch has no section", _HEADING)
+    ends = [number - 1 for number, _, _ in found[1:]] + [len(lines)]
+    return tuple(
+        _section("\n" * start + "\n".join(lines[start:end]) + "\n", path, spec, name)
+        for (start, path, spec), end in zip(found, ends, strict=True)
+    )
+
+
+def small(body: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Yield the statements of one block, without the lines that hold them."""
+    assert isinstance(body, cst.Module | cst.BaseSuite)
+    for line in body.body:
+        yield from line.body if isinstance(line, cst.SimpleStatementLine) else (line,)
+
+
+def silent(node: cst.CSTNode) -> bool:
+    """Return True for a statement that says nothing: `...`, pass, a docstring (R6)."""
+    if isinstance(node, cst.Expr):
+        return isinstance(node.value, cst.Ellipsis | cst.SimpleString | cst.ConcatenatedString)
+    return isinstance(node, cst.Pass)
+
+
+_HEADING = "begin a section at column 0: # in package/module.py, or # in PATH when >=1.2"
+
+
+def _error(name: str, line: int, why: str, mend: str) -> SketchError:
+    return SketchError(f"the sketch {name} cannot be read, line {line}", why=why, mend=mend)
+
+
+def _spec(text: str, name: str, line: int) -> SpecifierSet:
+    try:
+        return SpecifierSet(text)
+    except InvalidSpecifier as error:
+        raise _error(
+            name,
+            line,
+            f"{text!r} is not a version specifier",
+            "write PEP 440, as in `# when >=0.16,<0.18`; a note follows a colon",
+        ) from error
+
+
+def _section(text: str, path: str, spec: SpecifierSet | None, name: str) -> Section:
+    data = text.encode(errors="surrogateescape")
+    parsed = trees.python(data)
+    tree = trees.tree(data)
+    if isinstance(tree, trees.Fault):
+        mend = "a sketch is Python; `...` and `_name_` stand for what may differ"
+        if isinstance(parsed, trees.Fault) and parsed.words == _WRONG_ORDER:
+            mend = "write `...` before the keywords: f(..., a=1)"
+        raise _error(name, tree.line, f"{tree.words}: {tree.text.strip()!r}", mend)
+    where = trees.positions(tree.module)
+    marks: dict[int, list[re.Match[str]]] = {}
+    heads = _heads(tree.module, where)
+    for node, (line, column, _) in where.items():
+        mark = _MARK.match(node.value) if isinstance(node, cst.Comment) else None
+        if mark:
+            alone = not text.split("\n")[line - 1][:column].strip()
+            covered = _behind(heads, line) or (_above(heads, line, column) if alone else [])
+            if not covered:
+                raise _error(
+                    name,
+                    line,
+                    f"the mark {mark[0]!r} stands at no statement",
+                    "put it above a statement, at the same column, or behind its first line",
+                )
+            for statement in covered:
+                marks.setdefault(id(statement), []).append(mark)
+                _check(mark, name, line)
+    lines = {id(head.node): where[head.node][0] for head in heads}
+    return Section(path, spec, tree.module, lines, {key: _marks(of) for key, of in marks.items()})
+
+
+def _check(mark: re.Match[str], name: str, line: int) -> None:
+    if mark[1] == "when":
+        if not mark[2]:
+            raise _error(name, line, f"{mark[0]!r} names no version", "write # when >=0.16")
+        _spec(mark[2], name, line)
+    elif mark[2]:
+        raise _error(
+            name,
+            line,
+            f"{mark[0]!r} is neither the mark `{mark[1]}` nor a comment",
+            f"a note follows a colon: # {mark[1]}: {mark[2]}",
+        )
+
+
+def _marks(found: list[re.Match[str]]) -> Marks:
+    return Marks(
+        tuple(SpecifierSet(mark[2]) for mark in found if mark[1] == "when"),
+        any(mark[1] == "given" for mark in found),
+        any(mark[1] == "absent" for mark in found),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """Where one statement of a sketch begins, and where its own lines end."""
+
+    node: cst.CSTNode
+    first: int
+    column: int
+    last: int
+
+
+def _heads(module: cst.Module, where: Mapping[cst.CSTNode, tuple[int, int, int]]) -> list[_Head]:
+    heads: list[_Head] = []
+
+    def walk(body: cst.CSTNode) -> None:
+        for node in small(body):
+            compound = isinstance(node, cst.BaseCompoundStatement)
+            inner = list(sites.parts(node)) if compound else []
+            line, column, last = where[node]
+            if inner:
+                header = getattr(inner[0], "header", None)
+                last = line if header is None else max(line, where[header][0])
+            first = min((where[deco][0] for deco in getattr(node, "decorators", ())), default=line)
+            heads.append(_Head(node, first, column, last))
+            for part in inner:
+                clause(part)
+
+    def clause(part: cst.CSTNode) -> None:
+        if isinstance(part, cst.BaseSuite):
+            walk(part)
+            return
+        if isinstance(part, cst.If):
+            line, column, _ = where[part]
+            heads.append(_Head(part, line, column, line))
+        for child in sites.parts(part):
+            clause(child)
+
+    walk(module)
+    return heads
+
+
+def _above(heads: list[_Head], line: int, column: int) -> list[cst.CSTNode]:
+    """The statements that begin on the next line that begins one, at this column."""
+    after = [head for head in heads if head.first > line]
+    first = min((head.first for head in after), default=0)
+    found = [head for head in after if head.first == first]
+    return [head.node for head in found] if found and found[0].column == column else []
+
+
+def _behind(heads: list[_Head], line: int) -> list[cst.CSTNode]:
+    """The statements of which this line is a part, but for the blocks under them."""
+    return [head.node for head in heads if head.first <= line <= head.last]

@@ -1,0 +1,134 @@
+"""Parsed Python texts, each parsed once in a process, and where their statements stand.
+
+Two parsers: the running Python's own is quick and has the better words, libcst
+reads 3.8 to 3.14 whatever Python runs it. A text is Python if either says so;
+sketches are matched on libcst's trees. Lines come without libcst's metadata,
+which costs far more than the parse: both parsers see the same statements in the
+same order, so the quick one lends its line numbers.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import platform
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a text is not Python: 1-based line and column, that line, and plain words."""
+
+    line: int
+    column: int
+    text: str
+    words: str
+    aside: str = ""
+
+    def __str__(self) -> str:
+        """Return the fault as one clause."""
+        return f"line {self.line}, column {self.column}: {self.words}: {self.text.strip()!r}"
+
+
+class Tree:
+    """One parsed text."""
+
+    def __init__(self, module: cst.Module, data: bytes) -> None:
+        self.module = module
+        self.data = data
+
+    @functools.cached_property
+    def lines(self) -> dict[int, int]:
+        """The line of every statement, by the id of its node."""
+        nodes = list(_statements(self.module))
+        parsed = python(self.data)
+        if isinstance(parsed, ast.Module):
+            rows = [row.lineno for row in _rows(parsed)]
+            if len(rows) == len(nodes):
+                return {id(node): row for node, row in zip(nodes, rows, strict=True)}
+        found = positions(self.module)
+        return {id(node): found[node][0] for node in nodes}
+
+
+def python(data: bytes) -> ast.Module | Fault:
+    """Return the running Python's tree of a text, or the fault it finds."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(data)
+        except SyntaxError as error:
+            line = error.lineno or 1
+            return Fault(line, error.offset or 1, _line(data, line), str(error.msg))
+        except (ValueError, RecursionError, MemoryError) as error:
+            return Fault(1, 1, _line(data, 1), str(error) or type(error).__name__)
+
+
+@functools.lru_cache(maxsize=16)
+def tree(data: bytes) -> Tree | Fault:
+    """Return libcst's tree of a text, or why neither parser reads it."""
+    import libcst as cst
+
+    try:
+        return Tree(cst.parse_module(data), data)
+    except cst.ParserSyntaxError as error:
+        own = python(data)
+        if isinstance(own, ast.Module):
+            words = f"Python {platform.python_version()} reads this text, libcst does not"
+            return Fault(error.raw_line, error.raw_column + 1, _line(data, error.raw_line), words)
+        if own.line == error.raw_line:
+            return own
+        aside = f"libcst stops at line {error.raw_line}: {_line(data, error.raw_line).strip()!r}"
+        return Fault(own.line, own.column, own.text, own.words, aside)
+    except (ValueError, LookupError, SyntaxError, RecursionError) as error:
+        own = python(data)
+        return own if isinstance(own, Fault) else Fault(1, 1, _line(data, 1), str(error))
+
+
+def positions(module: cst.Module) -> dict[cst.CSTNode, tuple[int, int, int]]:
+    """Return line, column (0-based) and last line of every node; for small texts only."""
+    from libcst.metadata import MetadataWrapper, PositionProvider
+
+    found = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
+    return {
+        node: (where.start.line, where.start.column, where.end.line)
+        for node, where in found.items()
+    }
+
+
+def _line(data: bytes, number: int) -> str:
+    lines = data.split(b"\n")
+    return lines[number - 1].decode(errors="replace").rstrip("\r") if number <= len(lines) else ""
+
+
+def _statements(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Every statement of a module in the order of the text, nested defs included."""
+    import libcst as cst
+
+    if isinstance(node, cst.SimpleStatementLine | cst.SimpleStatementSuite):
+        yield from node.body
+        return
+    if isinstance(node, cst.BaseCompoundStatement):
+        yield node
+    for name in BLOCKS:
+        part = getattr(node, name, None)
+        for child in part if isinstance(part, list | tuple) else (part,):
+            if isinstance(child, cst.CSTNode) and not isinstance(child, cst.BaseExpression):
+                yield from _statements(child)
+
+
+def _rows(node: ast.AST) -> Iterator[ast.stmt]:
+    if isinstance(node, ast.stmt):
+        yield node
+    for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+        part = getattr(node, name, None)
+        if isinstance(part, list):
+            for child in part:
+                yield from _rows(child)
