@@ -13,6 +13,8 @@ READING = (
     "folders",
     "state",
     "installed",
+    "environment",
+    "obstacles",
     "scan",
     "serve",
 )
@@ -22,9 +24,12 @@ WRITING = (
     "lock",
     "stage",
     "journal",
+    "renames",
     "recover",
     "verify",
+    "entries",
     "changes",
+    "receipt",
     "transact",
     "serve",
 )

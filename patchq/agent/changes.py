@@ -1,0 +1,148 @@
+"""What a commit comes to: the journal's entries, RECORD, and the state that will be.
+
+Reads the environment, changes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+from patchq.agent import bytecode, entries, facts, journal, protocol, record, state
+from patchq.agent.entries import Draft
+from patchq.agent.environment import Environment
+from patchq.agent.facts import Facts, RefusalError
+from patchq.agent.journal import Entry
+
+Look = Tuple[Facts, bytes]
+
+
+class Changes(NamedTuple):
+    """The entries, the next state (None: nothing is left applied), and their bytes.
+
+    `contents` maps a path to the bytes of its staged file; one without is made
+    from what `gives` names. `record_plus`: RECORD with the rows that come first.
+    """
+
+    entries: List[Entry]
+    state: Optional[Dict[str, Any]]
+    contents: Dict[str, bytes]
+    pristine: Dict[str, bytes]
+    record_plus: Optional[bytes]
+    modules: List[str]
+    drop: List[str]
+    fresh: Optional[str]
+    notes: List[str]
+
+
+def plan(
+    here: Environment,
+    request: Mapping[str, Any],
+    found: Mapping[str, Look],
+    blobs: Mapping[str, bytes],
+) -> Changes:
+    """Return what the commit will do; created first, then changed, then deleted."""
+    draft = Draft(here, request)
+    wanted = [e for e in request["entries"] if e["before"] != e["after"] or e.get("pristine")]
+    created = [e for e in wanted if e["before"][2] is None]
+    deleted = [e for e in wanted if e["after"][2] is None]
+    changed = [e for e in wanted if e not in created and e not in deleted]
+    restored = any(e.get("original") for e in wanted)
+    fresh = bytecode.foreign_prefix(here.site) if restored else None
+    entries.new_folders(draft, [e["path"] for e in created])
+    for entry in created + changed + deleted:
+        entries.file(draft, entry, found[entry["path"]][0], blobs, fresh)
+    swapped = [e["path"] for e in wanted if e["before"] != e["after"]]
+    modules = [path for path in swapped if path.endswith(".py")]
+    for module in modules:
+        entries.compiled(draft, module, fresh)
+    entries.old_folders(draft)
+    if not request["stack"] and draft.originals:
+        left = ", ".join(draft.originals)
+        raise RefusalError(
+            "bad-request", "an empty stack would leave files changed", left, "report a bug"
+        )
+    written, plus = _record(draft)
+    if fresh is not None:
+        draft.notes.append("new mtimes were given, since %s sets a PYTHONPYCACHEPREFIX" % fresh)
+    return Changes(
+        draft.entries,
+        _state(draft, written) if request["stack"] else None,
+        draft.contents,
+        draft.pristine,
+        plus,
+        modules,
+        draft.drop,
+        fresh,
+        draft.notes,
+    )
+
+
+def _record(draft: Draft) -> Tuple[Optional[bytes], Optional[bytes]]:
+    """Add RECORD's entry; return RECORD as it will be, and with the rows that come first."""
+    here = draft.here
+    assert here.installed is not None
+    now = here.installed.record
+    if now is None:
+        return None, None
+    path = here.installed.folder + "/RECORD"
+    before = journal.describe(facts.look(here.at(path))[0])
+    kept = here.state["dist_info"] if here.state else None
+    untouched = kept is not None and kept["record"] == protocol.sha256(now)
+    if kept is not None and not untouched:
+        draft.notes.append("RECORD was changed by another tool; only patchq's rows were changed")
+    gives, after = None, record.update(now, draft.rows)
+    if not draft.request["stack"] and kept is not None:
+        if untouched and protocol.sha256(entries.first_record(here)) == kept["record_before"]:
+            gives, after = kept["original"], entries.first_record(here)
+        else:
+            draft.drop.append(kept["original"])
+    first = {
+        entry.path: record.row(entry.path)
+        for entry in draft.entries
+        if entry.role == "file"
+        and entry.before["kind"] == "absent"
+        and record.find(now, entry.path) is None
+    }
+    plus = record.update(now, first) if first else None
+    if after == now and plus is None and gives is None and kept is not None:
+        return now, None
+    draft.add(
+        path=path,
+        role="record",
+        before=before,
+        after=dict(before, sha256=protocol.sha256(after)),
+        keep=None if kept else draft.name(),
+        gives=gives,
+        plus=protocol.sha256(plus) if plus is not None else None,
+    )
+    if gives is None:
+        draft.contents[path] = after
+    return after, plus
+
+
+def _state(draft: Draft, written: Optional[bytes]) -> Dict[str, Any]:
+    here, request = draft.here, draft.request
+    assert here.installed is not None
+    kept = here.state["dist_info"] if here.state else None
+    original = next((e.keep for e in draft.entries if e.role == "record"), None)
+    before = here.installed.record
+    digest = None if written is None else protocol.sha256(written)
+    first = None if before is None else protocol.sha256(before)
+    return {
+        "schema": state.SCHEMA,
+        "distribution": here.distribution,
+        "environment": here.state["environment"] if here.state else None,
+        "generation": draft.generation,
+        "dist_info": {
+            "name": here.installed.folder,
+            "version": here.installed.version,
+            "metadata": here.installed.metadata,
+            "record": digest,
+            "record_before": kept["record_before"] if kept else first,
+            "original": kept["original"] if kept else original,
+        },
+        "stack": list(request["stack"]),
+        "originals": draft.originals,
+        "bytecode": draft.bytecode,
+        "folders": draft.folders,
+    }

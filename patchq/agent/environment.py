@@ -1,0 +1,142 @@
+"""Which environment a request is about: its folder, its dist-info, its state.
+
+Nothing here writes. What forbids to change the environment as a whole is found
+here (`Environment.refusal`); what forbids to replace one path is in
+`patchq.agent.obstacles`.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
+
+from patchq.agent import facts, folders, installed, protocol, state
+from patchq.agent.facts import RefusalError
+from patchq.agent.installed import Installed
+
+
+class Environment(NamedTuple):
+    """One site-packages folder as a request names it; `home` is the state's folder."""
+
+    distribution: str
+    site: str
+    real: str
+    home: str
+    installed: Optional[Installed]
+    refusal: Optional[RefusalError]
+    others: Dict[str, str]
+    mounted: Dict[str, Tuple[str, str]]
+    state: Optional[Dict[str, Any]]
+    target: bool
+
+    def at(self, path: str) -> str:
+        """Return the absolute path of a site-relative one."""
+        return self.site + "/" + path
+
+
+def locate(request: Mapping[str, Any]) -> Environment:
+    """Return the environment of a request; what forbids to change it is its `refusal`."""
+    distribution, target = request["distribution"], request.get("target")
+    paths = list(request.get("paths") or [entry["path"] for entry in request.get("entries", ())])
+    for path in paths:
+        _check(path)
+    sites = [os.path.abspath(target)] if target else folders.site_folders()
+    if target and not os.path.isdir(target):
+        raise RefusalError(
+            "no-target",
+            "there is no folder %s" % target,
+            "--target names a folder that holds installed packages",
+            "check the path",
+        )
+    home = state.home(distribution)
+    kept, refusal, holder = None, None, None
+    for site in sites:
+        if os.path.isdir(os.path.join(site, home)):
+            holder = holder or site
+            try:
+                kept = kept or state.load(os.path.join(site, home))
+            except RefusalError as found:
+                refusal = found
+    if kept is not None:
+        paths += list(kept["originals"])
+    owners = installed.find(sites, distribution, paths)
+    chosen = owners.chosen
+    site = chosen.site if chosen else holder or (sites[0] if sites else "")
+    if site != holder:
+        kept = None
+    explicit = bool(target or request.get("explicit"))
+    refusal = refusal or installed.refusal(owners, distribution, sites, bool(target), explicit)
+    mounted = facts.mounts()
+    if chosen is not None and refusal is None:
+        refusal = _unfit(chosen, home, mounted)
+    return Environment(
+        distribution,
+        site,
+        os.path.realpath(site) if site else "",
+        os.path.join(site, home),
+        chosen,
+        refusal,
+        owners.others,
+        mounted,
+        kept,
+        bool(target),
+    )
+
+
+def user() -> str:
+    """Return the name of the user that the agent runs as."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return "uid %d" % os.geteuid()
+
+
+def _check(path: object) -> None:
+    reason = protocol.unsafe(path) if isinstance(path, str) else "it is no text"
+    if reason is not None:
+        raise RefusalError(
+            "unsafe-path",
+            "the path %r is refused" % (path,),
+            "a path must stay inside the package's own files; %s" % reason,
+            "correct the patch",
+        )
+
+
+def _unfit(
+    chosen: Installed, home: str, mounted: Dict[str, Tuple[str, str]]
+) -> Optional[RefusalError]:
+    """Return why the state or RECORD could not be written, or None."""
+    site, own = chosen.site, os.path.join(chosen.site, state.FOLDER)
+    info = os.stat(site)
+    why = None
+    mend = "as the owner or as an administrator: install -d -m %o -o %s %s" % (
+        info.st_mode & 0o7777,
+        user(),
+        own,
+    )
+    for folder in (os.path.join(site, home), own):
+        if os.path.islink(folder):
+            why, mend = (
+                "%s is a symbolic link" % folder,
+                "remove it; patchq keeps its state in a folder",
+            )
+        elif os.path.isdir(folder):
+            real = os.path.realpath(folder)
+            if os.stat(folder).st_dev != info.st_dev or real in mounted:
+                why, mend = "%s is a mount point of its own" % folder, "unmount it"
+            why = why or facts.unwritable(folder)
+            break
+    else:
+        why = why or facts.unwritable(site)
+    if why is None and chosen.record is not None:
+        dist_info = os.path.join(site, chosen.folder)
+        own_record = os.lstat(os.path.join(dist_info, "RECORD"))
+        chattr = facts.flags(os.path.join(dist_info, "RECORD"))
+        why = facts.unwritable(dist_info) or facts.foreign(own_record.st_uid, own_record.st_gid)
+        why = why or ("RECORD is %s (chattr)" % chattr if chattr else None)
+        mend = "run patchq as the user that owns %s" % dist_info
+    if why is None:
+        return None
+    return RefusalError("not-writable", "patchq cannot keep its state in %s" % site, why, mend)

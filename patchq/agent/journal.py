@@ -1,0 +1,194 @@
+"""The journal of one transaction: ``journal`` and ``journal.go``, format 1.
+
+It is written, fsynced and renamed into place before anything else changes, and
+names everything that the transaction will make or replace. One JSON document::
+
+    {"schema": 1, "id", "verb", "since", "who", "generation": of the state before,
+     "dist_info": {"name", "metadata": sha256, "inode": [device, number]},
+     "ledger": bytes that ledger.jsonl had,
+     "modules": [touched .py paths, whose compiled files go],
+     "drop": [names in originals/ that nobody needs after it],
+     "entries": [entry, ...] in the order of the renames}
+
+An entry is ``{"path", "role", "before", "after", "new", "old", "keep", "gives",
+"plus"}``: ``role`` is folder, file, bytecode, record or own (state.json,
+patches.json); ``before`` and ``after`` are ``{"kind", "sha256", "mode", "uid",
+"gid"}``; ``new`` and ``old`` are names in stage/ (the staged file, the second name
+of what is replaced); ``keep`` is the name in originals/ that ``old`` gets at the
+end, ``gives`` the one whose inode ``new`` is, ``plus`` the sha256 of RECORD with
+the rows that were added first.
+
+The states of a transaction:
+
+* ``journal`` alone: not decided; recovery undoes.
+* ``journal`` and ``journal.go`` (a second name of it): decided; recovery goes on.
+* ``journal.go`` alone: done; only second names and the mark itself are left to go.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+from patchq.agent import facts, lock, stage, state
+from patchq.agent.facts import Facts
+
+ABSENT: Mapping[str, Any] = {"kind": "absent", "sha256": None, "mode": 0, "uid": 0, "gid": 0}
+
+
+class Entry(NamedTuple):
+    """One name that the transaction changes; see the module's docstring."""
+
+    path: str
+    role: str
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+    new: Optional[str] = None
+    old: Optional[str] = None
+    keep: Optional[str] = None
+    gives: Optional[str] = None
+    plus: Optional[str] = None
+
+
+class Journal(NamedTuple):
+    """One transaction as its journal names it."""
+
+    id: str
+    verb: str
+    since: str
+    who: str
+    generation: int
+    dist_info: Mapping[str, Any]
+    ledger: int
+    modules: Tuple[str, ...]
+    drop: Tuple[str, ...]
+    entries: Tuple[Entry, ...]
+
+
+def describe(found: Facts) -> Dict[str, Any]:
+    """Return what an entry says of a path."""
+    return {
+        "kind": found.kind,
+        "sha256": found.sha256,
+        "mode": found.mode,
+        "uid": found.uid,
+        "gid": found.gid,
+    }
+
+
+def matches(found: Facts, wanted: Mapping[str, Any]) -> bool:
+    """Return whether a path is as an entry says: kind, contents and executable bit."""
+    if found.kind != wanted["kind"] or found.sha256 != wanted["sha256"]:
+        return False
+    return found.sha256 is None or found.executable == bool(wanted["mode"] & 0o100)
+
+
+def load(home: str) -> Optional[Journal]:
+    """Return the journal of an unfinished transaction, None where there is none."""
+    for name in ("journal", "journal.go"):
+        data = facts.optional(os.path.join(home, name))
+        if data is not None:
+            found = state.parse(os.path.join(home, name), data)
+            entries = tuple(Entry(**entry) for entry in found.pop("entries"))
+            found.pop("schema")
+            modules, drop = tuple(found.pop("modules")), tuple(found.pop("drop"))
+            return Journal(entries=entries, modules=modules, drop=drop, **found)
+    return None
+
+
+def write(home: str, journal: Journal) -> None:
+    """Put the journal in place, durably: from here on a crash is recovered."""
+    document = dict(journal._asdict(), schema=state.SCHEMA)
+    document["entries"] = [entry._asdict() for entry in journal.entries]
+    draft = os.path.join(home, "journal.new")
+    handle = lock.own_file(home, draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    try:
+        write_all(handle, json.dumps(document, separators=(",", ":")).encode())
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    os.rename(draft, os.path.join(home, "journal"))
+    stage.sync(home)
+
+
+def decided(home: str) -> bool:
+    """Return whether the transaction passed its commit point."""
+    return os.path.lexists(os.path.join(home, "journal.go"))
+
+
+def finished(home: str) -> bool:
+    """Return whether all is done but the clearing up."""
+    return decided(home) and not os.path.lexists(os.path.join(home, "journal"))
+
+
+def go(home: str) -> None:
+    """Decide: the commit point is the one name ``journal.go``."""
+    mark = os.path.join(home, "journal.go")
+    try:
+        os.link(os.path.join(home, "journal"), mark)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS):
+            raise
+        # No links on this file system: a copy that appears whole does the same.
+        stage.copy(os.path.join(home, "journal"), mark + ".new")
+        os.rename(mark + ".new", mark)
+    stage.sync(home)
+
+
+def revoke(home: str) -> None:
+    """Take the decision back; what follows is an undo."""
+    remove(os.path.join(home, "journal.go"))
+    stage.sync(home)
+
+
+def finish(home: str) -> None:
+    """Say that all names are in place: only clearing up is left."""
+    remove(os.path.join(home, "journal"))
+    stage.sync(home)
+
+
+def append(home: str, size: int, line: bytes) -> None:
+    """Put a receipt at `size` bytes of the ledger; doing it twice is doing it once."""
+    path = os.path.join(home, "ledger.jsonl")
+    handle = lock.own_file(home, path)
+    try:
+        os.ftruncate(handle, size)
+        os.lseek(handle, size, os.SEEK_SET)
+        write_all(handle, line)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def cut(home: str, size: int) -> None:
+    """Take a receipt that must not stay from the ledger."""
+    path = os.path.join(home, "ledger.jsonl")
+    if os.path.lexists(path) and os.path.getsize(path) > size:
+        if size:
+            os.truncate(path, size)
+            stage.sync(path)
+        else:
+            os.unlink(path)
+
+
+def remove(path: str) -> None:
+    """Remove a name that may be gone already."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def names(folder: str) -> List[str]:
+    """Return the names in a folder of the state, none where it is absent."""
+    try:
+        return sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+
+
+def write_all(handle: int, data: bytes) -> None:
+    at = 0
+    while at < len(data):
+        at += os.write(handle, data[at:])

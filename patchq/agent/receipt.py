@@ -1,0 +1,72 @@
+"""The receipt of a transaction, and the second that its new files get as mtime."""
+
+from __future__ import annotations
+
+import binascii
+import json
+import os
+import sys
+import time
+from typing import Any, Dict, List, Mapping
+
+from patchq.agent import facts, protocol, state
+from patchq.agent.changes import Changes
+from patchq.agent.environment import Environment
+from patchq.agent.journal import Entry, Journal
+
+# What the controller knows and the agent only writes down.
+_ASKED = ("verb", "whence", "queue", "commit", "dirty", "release", "chosen", "patches")
+
+
+def make(
+    here: Environment,
+    request: Mapping[str, Any],
+    journal: Journal,
+    planned: Changes,
+    kept: Mapping[str, str],
+    mtime: int,
+    ledger: bytes,
+) -> Dict[str, Any]:
+    """Return the receipt as the ledger will have it (`patchq.agent.state`)."""
+    assert here.installed is not None
+    last = ledger.rstrip(b"\n").rpartition(b"\n")[2]
+    previous = json.loads(last) if last else {}
+    before, stack = here.state or {}, request["stack"]
+    known = before.get("environment") or previous.get("environment")
+    return {
+        "id": journal.id,
+        "time": journal.since,
+        **{key: request["receipt"].get(key) for key in _ASKED},
+        "who": journal.who,
+        "uid": os.getuid(),
+        "host": os.uname().nodename,
+        "python": "%d.%d.%d" % sys.version_info[:3],
+        "distribution": here.distribution,
+        "version": here.installed.version,
+        "environment": known or binascii.hexlify(os.urandom(16)).decode(),
+        "generation": planned.state["generation"] if planned.state else 0,
+        "changes": [[e["path"], e["before"], e["after"]] for e in request["entries"]],
+        "effect": {"before": state.effect(before.get("stack", [])), "after": state.effect(stack)},
+        "kept": {entry.path: kept[entry.path] for entry in journal.entries if entry.path in kept},
+        "mtime": mtime,
+        "applied": [[patch["queue"], patch["patch"], patch["sha256"]] for patch in stack],
+        "notes": planned.notes,
+        "prev": protocol.sha256(last) if last else "",
+    }
+
+
+def second(entries: List[Entry], here: Environment, ledger: bytes) -> int:
+    """Return a whole second, not in the future, that no touched path ever had as its mtime.
+
+    The ledger holds every second that was given to a file, and is searched as text.
+    """
+    taken = {
+        kept["mtime_ns"] // 10**9 for kept in (here.state or {}).get("originals", {}).values()
+    }
+    for entry in entries:
+        if entry.role == "file" and entry.before["kind"] != "absent":
+            taken.add(facts.look(here.at(entry.path))[0].mtime_ns // 10**9)
+    found = int(time.time())
+    while found in taken or b"%d" % found in ledger:
+        found -= 1
+    return found

@@ -1,0 +1,255 @@
+"""The renames of a transaction, forward and back.
+
+Both directions may be stopped anywhere and run again. Forward runs only after
+the decision (``journal.go``), back only without it. `patchq.agent.transact` and
+`patchq.agent.recover` use the same functions, so that what a crash test proves of
+one holds for the other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from typing import List, NamedTuple, Optional
+
+from patchq.agent import bytecode, facts, journal, lock, stage
+from patchq.agent.facts import RefusalError
+from patchq.agent.journal import Entry, Journal
+
+
+class Ground(NamedTuple):
+    """Where a transaction happens: site-packages and the state's folder."""
+
+    site: str
+    home: str
+
+    def live(self, entry: Entry) -> str:
+        """Return the absolute path of an entry."""
+        return self.site + "/" + entry.path
+
+    def staged(self, name: Optional[str]) -> Optional[str]:
+        """Return the absolute path of a name in stage/, None for none and for one that is gone."""
+        full = None if name is None else self.home + "/stage/" + name
+        return full if full is not None and os.path.lexists(full) else None
+
+    def kept(self, name: str) -> str:
+        """Return the absolute path of a name in originals/."""
+        return self.home + "/originals/" + name
+
+
+def forward(ground: Ground, found: Journal, force: bool = False) -> None:
+    """Do the renames that are not done, then bytecode, ledger and barrier 2."""
+    for entry in found.entries:
+        if not _is_removed_folder(entry):
+            _swap(ground, entry, force)
+    receipt = ground.staged("receipt")
+    if receipt is not None:
+        journal.append(ground.home, found.ledger, facts.read(receipt))
+    given = {e.path for e in found.entries if e.role == "bytecode" and e.after["sha256"]}
+    bytecode.sweep(ground.site, found.modules, given)
+    for entry in reversed(found.entries):
+        if _is_removed_folder(entry):
+            _remove_folder(ground.live(entry))
+    _sync_folders(ground, found)
+
+
+def settle(ground: Ground, found: Journal) -> None:
+    """Turn second names into originals, drop the rest, the journal first and GO last."""
+    journal.finish(ground.home)
+    for entry in found.entries:
+        old = ground.staged(entry.old)
+        if old is not None and entry.keep is not None:
+            os.rename(old, ground.kept(entry.keep))
+        if entry.gives is not None:
+            journal.remove(ground.kept(entry.gives))
+    for name in found.drop:
+        journal.remove(ground.kept(name))
+    if os.path.isdir(ground.home + "/originals"):
+        stage.sync(ground.home + "/originals")
+    clear_stage(ground)
+    journal.revoke(ground.home)
+
+
+def undo(ground: Ground, found: Journal, force: bool = False) -> None:
+    """Give every name back what it had, last first; the journal goes last.
+
+    RECORD lists every file at any moment here, too: with rows that were added it
+    gets them again first, and what it had last.
+    """
+    widened = [entry for entry in found.entries if entry.plus is not None]
+    for entry in widened:
+        again = ground.staged(plus(entry))
+        if again is not None and _is_after(ground.live(entry), entry, force):
+            os.rename(again, ground.live(entry))
+    for entry in found.entries:
+        if _is_removed_folder(entry):
+            live = ground.live(entry)
+            stage.make_folder(live, entry.before, os.path.dirname(live))
+    for entry in reversed(found.entries):
+        if entry.role != "folder" and entry not in widened:
+            _restore(ground, entry, force)
+    back = {e.path for e in found.entries if e.role == "bytecode" and e.before["sha256"]}
+    bytecode.sweep(ground.site, found.modules, back)
+    for entry in reversed(found.entries):
+        made = entry.role == "folder" and entry.before["kind"] == "absent"
+        if made and ground.staged(entry.new) is None:
+            _remove_folder(ground.live(entry))
+    for entry in widened:
+        _restore(ground, entry, force)
+    journal.cut(ground.home, found.ledger)
+    _sync_folders(ground, found)
+    clear_stage(ground)
+    journal.remove(os.path.join(ground.home, "journal"))
+    stage.sync(ground.home)
+
+
+def plus(entry: Entry) -> str:
+    """Return the name in stage/ of RECORD with added rows."""
+    return str(entry.old) + ".plus"
+
+
+def strangers(ground: Ground, found: Journal) -> List[str]:
+    """Return the paths whose content is neither from before nor from after."""
+    return [entry.path for entry in found.entries if not is_ours(ground, entry)]
+
+
+def clear_stage(ground: Ground) -> None:
+    """Remove what is left in stage/, and folders of the state that nothing needs."""
+    folder = ground.home + "/stage"
+    for name in journal.names(folder):
+        full = os.path.join(folder, name)
+        if stat.S_ISDIR(os.lstat(full).st_mode):
+            os.rmdir(full)
+        else:
+            os.unlink(full)
+    _rmdir(folder)
+    if not os.path.lexists(ground.home + "/state.json") and not journal.names(ground.kept("")):
+        _rmdir(ground.home + "/originals")
+
+
+def _swap(ground: Ground, entry: Entry, force: bool) -> None:
+    """Bring one entry to its after-state, if it is not there."""
+    live, new = ground.live(entry), ground.staged(entry.new)
+    if entry.after["kind"] == "absent":
+        if os.path.lexists(live):
+            _expect_before(ground, entry, force)
+            os.unlink(live)
+    elif new is not None:
+        if entry.role == "folder" and os.path.isdir(live):
+            os.rmdir(new)
+        elif _same(new, live):
+            os.unlink(new)  # rename between two names of one inode does nothing (POSIX)
+        else:
+            _expect_before(ground, entry, force)
+            _make_parent(entry, live)
+            os.rename(new, live)
+
+
+def _restore(ground: Ground, entry: Entry, force: bool) -> None:
+    """Bring one entry back to its before-state, if we took it from there.
+
+    What somebody else put there meanwhile (an installer) stays, unless forced.
+    """
+    live, new, old = ground.live(entry), ground.staged(entry.new), ground.staged(entry.old)
+    if old is not None:
+        if _is_after(live, entry, force) and not _same(old, live):
+            os.rename(old, live)
+        else:
+            os.unlink(old)
+    elif (
+        entry.before["kind"] == "absent"
+        and new is None
+        and os.path.lexists(live)
+        and _is_after(live, entry, force)
+    ):
+        os.unlink(live)
+    if new is not None:
+        os.unlink(new)
+
+
+def _expect_before(ground: Ground, entry: Entry, force: bool) -> None:
+    """Compare right before the swap: somebody else may have written meanwhile."""
+    live, old = ground.live(entry), ground.staged(entry.old)
+    if force or entry.role in ("own", "bytecode"):
+        return
+    if old is not None and _same(old, live):
+        return
+    there = facts.look(live)[0]
+    if journal.matches(there, entry.before) or (entry.plus and there.sha256 == entry.plus):
+        return
+    raise RefusalError(
+        "changed",
+        "%s changed while patchq was at work" % entry.path,
+        "it is neither what was surveyed nor what was to be put there",
+        "run the command again",
+    )
+
+
+def is_ours(ground: Ground, entry: Entry) -> bool:
+    live = ground.live(entry)
+    if entry.role in ("own", "bytecode", "folder"):
+        return True
+    old, new = ground.staged(entry.old), ground.staged(entry.new)
+    if (old is not None and _same(old, live)) or (new is not None and _same(new, live)):
+        return True
+    there = facts.look(live)[0]
+    if entry.plus is not None and there.sha256 == entry.plus:
+        return True
+    return journal.matches(there, entry.before) or journal.matches(there, entry.after)
+
+
+def _is_after(live: str, entry: Entry, force: bool) -> bool:
+    """Return whether what is at a path is ours to take back."""
+    if not os.path.isdir(os.path.dirname(live)):
+        return False
+    if force or entry.role in ("own", "bytecode"):
+        return True
+    there = facts.look(live)[0]
+    if entry.plus is not None and there.sha256 == entry.plus:
+        return True
+    return journal.matches(there, entry.after) and not journal.matches(there, entry.before)
+
+
+def _is_removed_folder(entry: Entry) -> bool:
+    return entry.role == "folder" and entry.after["kind"] == "absent"
+
+
+def _same(one: str, other: str) -> bool:
+    try:
+        return os.path.samestat(os.lstat(one), os.lstat(other))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def _make_parent(entry: Entry, live: str) -> None:
+    """Make ``__pycache__`` again where a compiled file goes back and somebody removed it."""
+    parent = os.path.dirname(live)
+    if entry.role == "bytecode" and not os.path.isdir(parent):
+        like = os.stat(os.path.dirname(parent))
+        lock.make_folder(parent, like)
+
+
+def _remove_folder(folder: str) -> None:
+    """Remove a folder that patchq made, if nobody put anything into it."""
+    try:
+        bytecode.clear(folder)
+        os.rmdir(folder)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+
+
+def _sync_folders(ground: Ground, found: Journal) -> None:
+    folders = {os.path.dirname(ground.live(entry)) for entry in found.entries}
+    for folder in sorted(folders):
+        if os.path.isdir(folder):
+            stage.sync(folder)
+
+
+def _rmdir(folder: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.rmdir(folder)

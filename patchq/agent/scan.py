@@ -1,0 +1,149 @@
+"""Answer what is in the environment: ``survey`` and ``read``. Nothing here writes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Any, Dict, List, Optional, Tuple
+
+from patchq.agent import facts, obstacles, protocol, record, state
+from patchq.agent.environment import Environment, locate, user
+from patchq.agent.facts import Facts
+
+Message = protocol.Message
+
+
+def survey(request: Message) -> Tuple[Message, Dict[str, bytes]]:
+    """Answer what is installed, what the paths hold, and what patchq remembers."""
+    here = locate(request)
+    known = request.get("known")
+    want = request.get("want") or ()
+    paths = list(request["paths"])
+    if here.state is not None:
+        paths = list(dict.fromkeys(paths + list(here.state["originals"])))
+    files: Dict[str, Any] = {}
+    blobs: Dict[str, bytes] = {}
+    folder_problems: Dict[str, Optional[str]] = {}
+    for path in paths if here.site else ():
+        found, data = facts.look(here.at(path))
+        files[path] = _describe(here, path, found, folder_problems)
+        if known is not None and found.sha256 is not None and found.sha256 not in known:
+            blobs[found.sha256] = data
+    unfinished = state.interrupted(here.home)
+    busy = state.writer(here.home) if unfinished else None
+    receipts, broken = state.receipts(here.home) if "ledger" in want else ([], None)
+    answer = {
+        "python": {
+            "version": "%d.%d.%d" % sys.version_info[:3],
+            "executable": sys.executable,
+            "implementation": sys.implementation.name,
+        },
+        "host": {"name": os.uname().nodename, "user": user(), "time": now()},
+        "site": here.site or None,
+        "installed": here.installed.to_json() if here.installed else None,
+        "refusal": here.refusal.to_json() if here.refusal else None,
+        "files": files,
+        "state": here.state,
+        "orphaned": orphaned(here),
+        "interrupted": None if busy else unfinished,
+        "busy": busy,
+        "ephemeral": _ephemeral(here),
+        "patches": {},
+        "ledger": receipts,
+        "ledger_broken": broken,
+    }
+    if "patches" in want:
+        texts = state.patches(here.home)
+        answer["patches"] = {name: len(text) for name, text in texts.items()}
+        blobs.update(texts)
+    return answer, blobs
+
+
+def read(request: Message) -> Tuple[Message, Dict[str, bytes]]:
+    """Answer with the contents of files, and of the originals that are kept of some."""
+    here = locate(dict(request, paths=list(request.get("paths") or ())))
+    blobs: Dict[str, bytes] = {}
+    files: Dict[str, Optional[str]] = {}
+    for path in request.get("paths") or ():
+        found, data = facts.look(here.at(path))
+        files[path] = found.sha256
+        if found.sha256 is not None:
+            blobs[found.sha256] = data
+    originals: Dict[str, Optional[str]] = {}
+    for path in request.get("originals") or ():
+        data_kept = original(here, path)
+        originals[path] = None if data_kept is None else protocol.sha256(data_kept)
+        if data_kept is not None:
+            blobs[protocol.sha256(data_kept)] = data_kept
+    return {"files": files, "originals": originals}, blobs
+
+
+def original(here: Environment, path: str) -> Optional[bytes]:
+    """Return the bytes that a path had before the first push, None where it was absent.
+
+    A kept link is followed from where it was, never from the store.
+    """
+    entry = here.state["originals"].get(path) if here.state else None
+    if entry is None or entry["kind"] == "absent":
+        return None
+    kept = here.home + "/originals/" + entry["name"]
+    if os.path.islink(kept):
+        kept = os.path.join(os.path.dirname(here.at(path)), os.readlink(kept))
+    found, data = facts.look(kept)
+    return data if found.sha256 is not None else None
+
+
+def orphaned(here: Environment) -> Optional[str]:
+    """Return why the recorded stack speaks of files that are gone, or None."""
+    if here.state is None:
+        return None
+    wrote, now_there = here.state["dist_info"], here.installed
+    if now_there is None:
+        return "%s is not installed any more" % wrote["name"]
+    if now_there.metadata != wrote["metadata"] or now_there.folder != wrote["name"]:
+        return "%s is there, the patches were put into %s" % (now_there.folder, wrote["name"])
+    if now_there.record is None or protocol.sha256(now_there.record) == wrote["record"]:
+        return None
+    after = {path: new for patch in here.state["stack"] for path, _, new in patch["changes"]}
+    for path, new in after.items():
+        found, _ = facts.look(here.at(path))
+        if found.wire() == new and new != first_state(here, path):
+            return None
+    return "RECORD and every patched file were replaced: %s was reinstalled" % wrote["name"]
+
+
+def first_state(here: Environment, path: str) -> Optional[List[Any]]:
+    """Return ``[kind, executable, sha256]`` that a path had before the first push."""
+    entry = here.state["originals"].get(path) if here.state else None
+    if entry is None:
+        return None
+    return ["absent" if entry["sha256"] is None else "file", entry["executable"], entry["sha256"]]
+
+
+def now() -> str:
+    """Return the time, UTC, ISO 8601."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def _describe(
+    here: Environment, path: str, found: Facts, seen: Dict[str, Optional[str]]
+) -> Dict[str, Any]:
+    data = here.installed.record if here.installed else None
+    return {
+        "kind": found.kind,
+        "sha256": found.sha256,
+        "executable": found.executable,
+        "mode": found.mode,
+        "size": found.size,
+        "recorded": record.digest(data, path) if data else None,
+        "problem": obstacles.problem(here, path, found, seen),
+    }
+
+
+def _ephemeral(here: Environment) -> bool:
+    """Return whether the tree is the writable layer of a container."""
+    at = here.real
+    while at and at != "/" and at not in here.mounted:
+        at = os.path.dirname(at)
+    return here.mounted.get(at or "/", ("", ""))[0] in ("overlay", "aufs", "fuse-overlayfs")

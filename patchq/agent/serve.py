@@ -1,0 +1,155 @@
+"""Answer requests until the stream ends; the agent's one entry point.
+
+Results go to a private copy of stdout, so that a stray print of anything else
+lands on stderr. The agent ends itself when no byte of a frame came for `DEADLINE`
+seconds: an orphan behind a dead link holds nothing (its lock is the kernel's).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+import traceback
+from typing import Any, BinaryIO, Callable, Dict, Optional, Tuple
+
+from patchq.agent import protocol, scan
+from patchq.agent.facts import RefusalError
+
+DEADLINE = 120
+_CHUNK = 1 << 20
+_OS_WORDS = {
+    errno.ENOSPC: ("no-space", "make room on that file system, then run it again"),
+    errno.EDQUOT: ("no-space", "raise the quota or remove files, then run it again"),
+    errno.EFBIG: ("no-space", "raise the limit on file sizes, then run it again"),
+    errno.EROFS: ("read-only", "mount it writable, or change the image it comes from"),
+    errno.EACCES: ("not-permitted", "run patchq as the user that owns the environment"),
+    errno.EPERM: ("not-permitted", "run patchq as the user that owns the environment"),
+}
+
+Answer = Tuple[Dict[str, Any], Dict[str, bytes]]
+
+
+def main(read: BinaryIO, write: BinaryIO, nonce: bytes, deadline: int = DEADLINE) -> None:
+    """Serve one conversation; returns at the end of the stream.
+
+    `deadline`: seconds to wait for the next byte of a request, 0 for ever.
+    """
+    out = _private(write)
+    out.write(protocol.marker(nonce))
+    out.flush()
+    while True:
+        frame = _receive(read, deadline)
+        if frame is None:
+            return
+        answer, blobs = respond(*frame)
+        out.write(protocol.pack(answer, blobs))
+        out.flush()
+
+
+def answer(request: Dict[str, Any], blobs: Dict[str, bytes]) -> Answer:
+    """Return the answer to one request; raises `RefusalError`."""
+    op = request.get("op")
+    if op == "survey":
+        return scan.survey(request)
+    if op == "read":
+        return scan.read(request)
+    if op not in ("commit", "recover"):
+        raise RefusalError(
+            "unknown-op", "the agent does not know %r" % op, "it is older", "use one patchq"
+        )
+    try:
+        from patchq.agent import recover, transact
+    except ImportError as error:
+        raise RefusalError(
+            "read-only-agent", "this agent only reads", str(error), "report a bug"
+        ) from error
+    if op == "commit":
+        return transact.commit(request, blobs), {}
+    return recover.recover(request), {}
+
+
+def respond(request: Dict[str, Any], blobs: Dict[str, bytes]) -> Answer:
+    """Return the answer as it is sent: ``ok``, or an ``error`` with word, what, why, mend."""
+    try:
+        done, contents = answer(request, blobs)
+        return {"ok": done}, contents
+    except RefusalError as refusal:
+        return {"error": refusal.to_json()}, {}
+    except OSError as error:
+        return {"error": _of_os(error).to_json()}, {}
+    except Exception as error:
+        # One bad request must not take the conversation along; the text travels to a report file.
+        trace = traceback.format_exc()
+        return {
+            "error": RefusalError(
+                "bug", "the agent failed: %r" % error, trace, "report a bug"
+            ).to_json()
+        }, {}
+
+
+def _of_os(error: OSError) -> RefusalError:
+    """Return a failed system call as an error; a commit has been undone by then."""
+    word, mend = _OS_WORDS.get(error.errno or 0, ("os-error", "see to it, then run it again"))
+    return RefusalError(
+        word,
+        "%s could not be read or written" % (error.filename or "a file of the environment"),
+        "%s (errno %s)" % (error.strerror, error.errno),
+        mend,
+    )
+
+
+def _private(write: BinaryIO) -> BinaryIO:
+    """Return a stream that only the protocol writes; the real stdout becomes stderr."""
+    try:
+        number: Optional[int] = write.fileno()
+    except (OSError, AttributeError, ValueError):
+        number = None
+    if number != 1:
+        return write
+    write.flush()
+    private = os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return open(private, "wb")
+
+
+def _receive(read: BinaryIO, deadline: int) -> Optional[Tuple[Dict[str, Any], Dict[str, bytes]]]:
+    header = _exactly(read, protocol.HEADER.size, deadline)
+    if not header:
+        return None
+    head, tail = protocol.lengths(header)
+    data = _exactly(read, head + tail, deadline)
+    if len(data) != head + tail:
+        raise protocol.ProtocolError("the stream ended inside a frame")
+    return protocol.unpack(data[:head], data[head:])
+
+
+def _exactly(read: BinaryIO, size: int, deadline: int) -> bytes:
+    parts, missing = [], size
+    alarm = _alarm()
+    some = getattr(read, "read1", read.read)  # what has come is progress
+    while missing:
+        alarm(deadline)
+        part = some(min(missing, _CHUNK))
+        alarm(0)
+        if not part:
+            break
+        parts.append(part)
+        missing -= len(part)
+    return b"".join(parts)
+
+
+def _alarm() -> Callable[[int], object]:
+    """Return signal.alarm with a quiet end, or a no-op outside the main thread (tests)."""
+    try:
+        signal.signal(signal.SIGALRM, _expired)
+    except ValueError:
+        return lambda seconds: None
+    return signal.alarm
+
+
+def _expired(*_: object) -> None:
+    os.write(2, b"patchq agent: no request in time, leaving\n")
+    os._exit(75)

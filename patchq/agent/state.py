@@ -1,0 +1,184 @@
+"""What patchq remembers in an environment: ``.patchq/<distribution>/``, format 1.
+
+The folder lies in the site-packages folder that holds the distribution; the
+name is normalised (PEP 503). Nothing else of patchq is anywhere in the
+environment. All files are whole or absent (renamed into place), UTF-8 JSON with
+file names that are not UTF-8 as lone surrogates. No name ends in ``.py``.
+
+``state.json`` exists while a patch is applied::
+
+    {"schema": 1, "distribution": "vllm",
+     "environment": random id of the environment, made at the first push,
+     "generation": number of transactions since the stack was empty,
+     "dist_info": {"name": folder, "version", "metadata": sha256 of METADATA,
+                   "record": sha256 of RECORD as it was written, null without one,
+                   "record_before": sha256 of RECORD before the first push,
+                   "original": name in originals/ of RECORD's own inode},
+     "stack": [AppliedPatch.to_json(), ...], bottom first,
+     "originals": {path: {"kind": "file" | "link" | "absent", "sha256", "executable",
+                          "mode", "uid", "gid", "mtime_ns", "size",
+                          "kept": "inode" | "copy" | "pristine" | null, "name": in originals/}},
+     "bytecode": {path of a .pyc that RECORD lists: {"name", "module", "mode", ...}},
+     "folders": [folders that patchq made]}
+
+``patches.json``: ``{"schema": 1, "patches": {sha256: base64 of the zlib of the text}}``
+for the stack, so that a pop never needs the queue.
+
+``ledger.jsonl``: one receipt a line, kept after the last pop. ``prev`` is the
+sha256 of the line before (without its newline), "" for the first. Keys: ``id time
+verb who whence uid host python queue commit dirty release chosen patches
+distribution version environment generation changes effect kept mtime applied
+notes prev``; ``changes`` is ``[[path, before, after], ...]``, ``effect`` is
+``{"before", "after"}`` (`effect`), ``applied`` names the stack that it left.
+
+``journal`` and ``journal.go``: see `patchq.agent.journal`. ``lock``: see
+`patchq.agent.lock`. ``originals/``: files that were replaced, by the names that
+state.json has; nobody reads through a link in it. ``stage/``: only within a
+transaction. ``aside/``: what recovery set aside because its distribution was gone.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+import zlib
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from patchq.agent import facts, protocol
+from patchq.agent.facts import RefusalError
+
+SCHEMA = 1
+FOLDER = ".patchq"
+
+
+def normalise(name: str) -> str:
+    """Return a distribution's name as PEP 503 compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def home(distribution: str) -> str:
+    """Return the state's folder, relative to site-packages."""
+    return FOLDER + "/" + normalise(distribution)
+
+
+def load(folder: str) -> Optional[Dict[str, Any]]:
+    """Return state.json of a state folder, None where there is none.
+
+    Raises:
+        RefusalError: a newer patchq wrote it, or it is damaged.
+    """
+    return _document(os.path.join(folder, "state.json"))
+
+
+def patches(folder: str) -> Dict[str, bytes]:
+    """Return the texts of the applied patches by sha256."""
+    document = _document(os.path.join(folder, "patches.json"))
+    texts = (document or {}).get("patches", {})
+    return {name: zlib.decompress(base64.b64decode(text)) for name, text in texts.items()}
+
+
+def pack_patches(texts: Mapping[str, bytes]) -> bytes:
+    """Return patches.json for these texts."""
+    packed = {
+        name: base64.b64encode(zlib.compress(text, 6)).decode() for name, text in texts.items()
+    }
+    return dump({"schema": SCHEMA, "patches": packed})
+
+
+def ledger(folder: str) -> bytes:
+    """Return the whole lines of ledger.jsonl; a torn last line is no receipt."""
+    data = facts.optional(os.path.join(folder, "ledger.jsonl")) or b""
+    return data[: data.rfind(b"\n") + 1]
+
+
+def receipts(folder: str) -> Tuple[List[Dict[str, Any]], Optional[str]]:
+    """Return the receipts, oldest first, and where their chain is broken, None if nowhere."""
+    found: List[Dict[str, Any]] = []
+    broken, last = None, b""
+    for number, line in enumerate(ledger(folder).split(b"\n")[:-1], 1):
+        try:
+            receipt = dict(json.loads(line.decode()))
+        except (ValueError, TypeError):
+            receipt = {}
+        if not receipt or receipt.get("prev") != (protocol.sha256(last) if last else ""):
+            broken = broken or "line %d does not follow the line before it" % number
+        if receipt:
+            found.append(receipt)
+        last = line
+    return found, broken
+
+
+def writer(folder: str) -> Optional[Dict[str, Any]]:
+    """Return who holds the writer's lock at this moment, None where nobody does."""
+    import fcntl
+
+    try:
+        handle = os.open(os.path.join(folder, "lock"), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return dict(json.loads(os.read(handle, 1 << 16) or b"{}"))
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+    return None
+
+
+def dump(document: Mapping[str, Any]) -> bytes:
+    """Return a document as it is stored: one line, ASCII."""
+    return json.dumps(document, separators=(",", ":")).encode() + b"\n"
+
+
+def effect(stack: List[Dict[str, Any]]) -> str:
+    """Return the id by which environments are compared (`model.effect_id` of all changes)."""
+    digest = hashlib.sha256()
+    for patch in stack:
+        for path, before, after in patch["changes"]:
+            digest.update(repr((path, before, after)).encode(errors="surrogateescape"))
+    return digest.hexdigest()
+
+
+def interrupted(folder: str) -> Optional[Dict[str, Any]]:
+    """Return what a journal says of an unfinished transaction, None where there is none."""
+    name = os.path.join(folder, "journal")
+    go = os.path.lexists(name + ".go")
+    data = facts.optional(name)
+    if data is None and go:
+        data = facts.optional(name + ".go")
+    if data is None:
+        return None
+    found = parse(name, data)
+    return {"id": found["id"], "go": go, "verb": found["verb"], "since": found["since"]}
+
+
+def _document(path: str) -> Optional[Dict[str, Any]]:
+    data = facts.optional(path)
+    return None if data is None else parse(path, data)
+
+
+def parse(path: str, data: bytes) -> Dict[str, Any]:
+    """Return a document of the state; refuses a newer schema and damage."""
+    try:
+        found = json.loads(data.decode())
+        schema = found["schema"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise RefusalError(
+            "damaged-state",
+            "patchq's own file %s is damaged" % path,
+            "it is not JSON that patchq wrote: %s" % error,
+            "reinstall the distribution, then remove %s" % os.path.dirname(path),
+        ) from error
+    if schema != SCHEMA:
+        raise RefusalError(
+            "newer-state",
+            "a newer patchq keeps the state of this environment",
+            "%s has schema %s, this agent reads %d" % (path, schema, SCHEMA),
+            "pip install --upgrade patchq",
+        )
+    return dict(found)

@@ -1,0 +1,290 @@
+"""Commit: many files change, all or none, whatever happens in between.
+
+The order is that of docs/design (transaction, "minimal order"): lock · verify ·
+fsync the originals · journal · RECORD's second name and added rows · stage ·
+second names · GO · renames · bytecode · read back · second names become
+originals · journal and GO go. An error before GO undoes; one after it takes GO
+back, then undoes; one while clearing up is told as `pending`, never undone.
+"""
+
+from __future__ import annotations
+
+import binascii
+import os
+from typing import Any, Dict, Mapping, Optional, Tuple
+
+from patchq.agent import (
+    changes,
+    environment,
+    facts,
+    journal,
+    lock,
+    receipt,
+    renames,
+    scan,
+    stage,
+    state,
+    verify,
+)
+from patchq.agent.changes import Changes
+from patchq.agent.environment import Environment
+from patchq.agent.facts import RefusalError
+from patchq.agent.journal import Entry, Journal
+from patchq.agent.renames import Ground
+
+
+def commit(request: Mapping[str, Any], blobs: Mapping[str, bytes]) -> Dict[str, Any]:
+    """Do what the request says, wholly or not at all; return receipt and what was kept."""
+    here = environment.locate(request)
+    if here.refusal is not None:
+        raise here.refusal
+    since = scan.now()
+    who = str(request["receipt"].get("who") or environment.user())
+    told = {"who": who, "host": os.uname().nodename, "pid": os.getpid(), "since": since}
+    if os.path.isdir(here.home):
+        _same_as_surveyed(here)
+    with lock.Lock(here.home, told):
+        _clear_up(here)
+        _same_as_surveyed(here)
+        verify.expected(here, request)
+        verify.contents(here, request, blobs)
+        found = verify.befores(here, request)
+        verify.room(here, request, blobs)
+        planned = changes.plan(here, request, found, blobs)
+        return _Transaction(here, request, blobs, planned, since, who).run()
+
+
+class _Transaction:
+    """One commit from its plan to its receipt; the methods are the steps, in order."""
+
+    def __init__(
+        self,
+        here: Environment,
+        request: Mapping[str, Any],
+        blobs: Mapping[str, bytes],
+        planned: Changes,
+        since: str,
+        who: str,
+    ) -> None:
+        assert here.installed is not None
+        self.here, self.request, self.blobs, self.planned = here, request, blobs, planned
+        self.ground = Ground(here.site, here.home)
+        self.ledger = state.ledger(here.home)
+        self.kept: Dict[str, str] = {}
+        self.mtime = receipt.second(planned.entries, here, self.ledger)
+        self.dist_info = os.path.join(here.site, here.installed.folder)
+        self.handle = os.open(self.dist_info, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+        info = os.fstat(self.handle)
+        identity = {
+            "name": here.installed.folder,
+            "metadata": here.installed.metadata,
+            "inode": [info.st_dev, info.st_ino],
+        }
+        self.journal = Journal(
+            id=str(request["receipt"].get("id") or binascii.hexlify(os.urandom(8)).decode()),
+            verb=str(request["receipt"]["verb"]),
+            since=since,
+            who=who,
+            generation=here.state["generation"] if here.state else 0,
+            dist_info=identity,
+            ledger=len(self.ledger),
+            modules=tuple(planned.modules),
+            drop=tuple(planned.drop),
+            entries=tuple(planned.entries) + self._own_entries(),
+        )
+
+    def run(self) -> Dict[str, Any]:
+        """Run all steps; undo on any failure before the end of the renames."""
+        home, ground = self.here.home, self.ground
+        try:
+            try:
+                self._prepare()
+                written = self._stage()
+                verify.no_installer(self.handle, ground, self.journal, renamed=False)
+                journal.go(home)
+                renames.forward(ground, self.journal)
+                verify.read_back(ground, self.journal)
+                verify.no_installer(self.handle, ground, self.journal, renamed=True)
+            except (OSError, RefusalError) as error:
+                self._undo(error)
+                raise
+        finally:
+            os.close(self.handle)
+        pending = None
+        try:
+            renames.settle(ground, self.journal)
+        except OSError as error:
+            pending = "done; clearing up is left to the next command (%s)" % error
+        return {
+            "receipt": written,
+            "kept": self.kept,
+            "pending": pending,
+            "notes": self.planned.notes,
+            "generation": self.planned.state["generation"] if self.planned.state else 0,
+        }
+
+    def _prepare(self) -> None:
+        """Make the originals durable, then the journal, then RECORD's added rows."""
+        home = self.here.home
+        for entry in self.journal.entries:
+            if entry.old is not None and entry.before["kind"] == "file" and entry.role != "own":
+                stage.sync(self.ground.live(entry))
+        like = os.stat(home)
+        lock.make_folder(home + "/originals", like)
+        lock.make_folder(home + "/stage", like)
+        if not self.ledger:
+            stage.sync(self.here.site)
+            stage.sync(os.path.dirname(home))
+        journal.write(home, self.journal)
+        for entry in self.journal.entries:
+            if entry.role == "record" and self.planned.record_plus is not None:
+                live, plus = self.ground.live(entry), self._name(renames.plus(entry))
+                self.kept[entry.path] = stage.second_name(live, self._name(entry.old))
+                stage.write(plus, self.planned.record_plus, entry.before, like=live)
+                # It keeps a name here: an undo puts these rows back before it moves a file.
+                stage.second_name(plus, plus + ".live")
+                os.rename(plus + ".live", live)
+                stage.sync(self.dist_info)
+
+    def _stage(self) -> Dict[str, Any]:
+        """Make every new file and second name, then state and receipt; barrier 1."""
+        for entry in self.journal.entries:
+            if entry.role != "own" and entry.new is not None:
+                self._stage_new(entry)
+        for entry in self.journal.entries:
+            if entry.old is not None and self.ground.staged(entry.old) is None:
+                self._second_name(entry)
+        written = receipt.make(
+            self.here, self.request, self.journal, self.planned, self.kept, self.mtime, self.ledger
+        )
+        next_state = self.planned.state
+        if next_state is not None:
+            next_state["environment"] = written["environment"]
+            for path, kept in next_state["originals"].items():
+                kept.setdefault("kept", self.kept.get(path))
+            for patch in next_state["stack"]:
+                patch["receipt"] = patch.get("receipt") or written["id"]
+            known = dict(state.patches(self.here.home), **self.blobs)
+            texts = {name: known[name] for name in self.request.get("patches") or ()}
+            self._own("state.json", state.dump(next_state))
+            self._own("patches.json", state.pack_patches(texts))
+        self._own("receipt", state.dump(written))
+        stage.sync(self.here.home + "/stage")
+        return written
+
+    def _stage_new(self, entry: Entry) -> None:
+        name, live = self._name(entry.new), self.ground.live(entry)
+        data = self.planned.contents.get(entry.path)
+        if entry.role == "folder":
+            parent = os.path.dirname(live)
+            while not os.path.isdir(parent):
+                parent = os.path.dirname(parent)
+            stage.make_folder(name, entry.after, parent)
+        elif data is None and entry.gives is not None:
+            self.kept[entry.path] = stage.second_name(self.ground.kept(entry.gives), name)
+        else:
+            assert data is not None
+            fresh = entry.before["kind"] == "absent"
+            stage.write(
+                name,
+                data,
+                entry.after,
+                mtime=None if entry.role == "record" else self.mtime * 10**9,
+                like=None if fresh else live,
+                folder=_existing(os.path.dirname(live)) if fresh else None,
+            )
+
+    def _second_name(self, entry: Entry) -> None:
+        old, live = self._name(entry.old), self.ground.live(entry)
+        pristine = self.planned.pristine.get(entry.path)
+        if pristine is not None:
+            mode = (
+                self.planned.state["originals"][entry.path] if self.planned.state else entry.before
+            )
+            stage.write(old, pristine, mode, mtime=self.mtime * 10**9, like=live)
+            self.kept[entry.path] = "pristine"
+            return
+        kept = stage.second_name(live, old)
+        if entry.keep is not None:
+            self.kept[entry.path] = kept
+
+    def _own_entries(self) -> Tuple[Entry, ...]:
+        entries = []
+        for name in ("patches.json", "state.json"):
+            path = state.home(self.here.distribution) + "/" + name
+            there = os.path.lexists(self.here.home + "/" + name)
+            after = dict(journal.ABSENT, kind="file") if self.planned.state else journal.ABSENT
+            entries.append(
+                Entry(
+                    path,
+                    "own",
+                    dict(journal.ABSENT, kind="file") if there else journal.ABSENT,
+                    after,
+                    new=name if self.planned.state else None,
+                    old=name + ".old" if there else None,
+                )
+            )
+        return tuple(entries)
+
+    def _own(self, name: str, data: bytes) -> None:
+        """Stage a file of the state, with owner, group and mode of its folder."""
+        handle = lock.own_file(
+            self.here.home, self._name(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        )
+        try:
+            journal.write_all(handle, data)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def _undo(self, error: Exception) -> None:
+        home = self.here.home
+        try:
+            if journal.decided(home):
+                journal.revoke(home)
+            journal.remove(home + "/journal.new")
+            renames.undo(self.ground, self.journal)
+        except OSError as failure:
+            raise RefusalError(
+                "interrupted",
+                "%s failed, and so did its undo" % self.journal.verb,
+                "%s; then %s" % (error, failure),
+                "patchq recover",
+            ) from error
+
+    def _name(self, name: Optional[str]) -> str:
+        assert name is not None
+        return self.here.home + "/stage/" + name
+
+
+def _same_as_surveyed(here: Environment) -> None:
+    """Check that nobody committed between finding the environment and the lock."""
+    record = here.installed.record if here.installed else None
+    now = None
+    if here.installed is not None:
+        now = facts.optional(os.path.join(here.site, here.installed.folder, "RECORD"))
+    if state.load(here.home) != here.state or now != record:
+        raise RefusalError(
+            "changed",
+            "%s changed since it was surveyed" % here.site,
+            "another patchq or an installer was faster",
+            "run the command again",
+        )
+
+
+def _clear_up(here: Environment) -> None:
+    """Clear up what an earlier, finished transaction left, and a draft that never became one."""
+    found = journal.load(here.home)
+    ground = Ground(here.site, here.home)
+    if found is None:
+        journal.remove(os.path.join(here.home, "journal.new"))
+        if journal.names(here.home + "/stage"):
+            renames.clear_stage(ground)
+    elif journal.finished(here.home):
+        renames.settle(ground, found)
+
+
+def _existing(folder: str) -> str:
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    return folder

@@ -1,0 +1,118 @@
+"""What recovery does where it cannot simply go on."""
+
+import shutil
+
+import agent_lab
+import crash_lab
+import pytest
+from agent_lab import AgentError, snapshot
+
+PUSH = {"demo/a.py": b"x = 2\n", "demo/b.py": b"y = 2\n", "demo/n.py": b"n = 1\n"}
+
+
+def interrupt(controller, *, decided):
+    """Push in a process that dies right before or right after the commit point."""
+
+    def last(name, first, second):
+        if not decided:
+            return name == "link" and "journal.go" in second
+        return name == "rename" and first.endswith(".new") and "/stage/" in first
+
+    request, blobs = controller.push_request(PUSH)
+    assert crash_lab.stopped_at(lambda: agent_lab.here(request, blobs), last) == crash_lab.KILLED
+
+
+@pytest.mark.parametrize("decided", [False, True])
+def test_a_third_content_stops_recovery_until_it_is_forced(site, controller, decided):
+    interrupt(controller, decided=decided)
+    (site / "demo/b.py").unlink()
+    (site / "demo/b.py").write_bytes(b"mine = 1\n")
+    before = snapshot(site)
+
+    with pytest.raises(AgentError) as caught:
+        controller.recover()
+    assert caught.value.word == "third-content"
+    assert "demo/b.py" in caught.value.what
+    assert snapshot(site) == before
+    assert controller.survey()["interrupted"]["go"] is decided
+
+    assert controller.recover("old")["outcome"] == "undone"
+    assert (site / "demo/a.py").read_bytes() == b"x = 1\n"
+    assert (site / "demo/b.py").read_bytes() == b"y = 1\n"
+    assert not (site / "demo/n.py").exists()
+    assert controller.recover()["outcome"] == "nothing"
+
+
+def test_a_third_content_may_be_overwritten_by_the_new_one(site, controller):
+    interrupt(controller, decided=True)
+    (site / "demo/b.py").unlink()
+    (site / "demo/b.py").write_bytes(b"mine = 1\n")
+
+    assert controller.recover("new")["outcome"] == "finished"
+
+    assert (site / "demo/b.py").read_bytes() == b"y = 2\n"
+    assert controller.survey()["state"]["generation"] == 1
+
+
+def test_writing_is_refused_while_a_transaction_is_interrupted(site, controller):
+    interrupt(controller, decided=True)
+    request, blobs = controller.push_request({"demo/data.json": b"[]"})
+
+    with pytest.raises(AgentError) as caught:
+        agent_lab.here(request, blobs)
+    assert caught.value.word == "interrupted"
+    assert caught.value.mend == "patchq recover"
+
+
+@pytest.mark.parametrize("decided", [False, True])
+def test_a_journal_of_a_replaced_release_is_set_aside(site, controller, decided):
+    interrupt(controller, decided=decided)
+    shutil.rmtree(site / "demo-1.0.dist-info")
+    agent_lab.make_site(site, version="1.1")
+    before = snapshot(site)
+
+    assert controller.recover()["outcome"] == "set aside"
+
+    assert snapshot(site) == before
+    assert controller.survey()["interrupted"] is None
+    controller.push({"demo/a.py": b"x = 5\n"})
+
+
+def test_patches_that_a_reinstall_took_away_are_orphaned_and_set_aside(site, controller):
+    controller.push({"demo/a.py": b"x = 2\n", "demo/n.py": b"n = 1\n"})
+    shutil.rmtree(site / "demo")
+    shutil.rmtree(site / "demo-1.0.dist-info")
+    agent_lab.make_site(site)
+
+    assert "reinstalled" in controller.survey()["orphaned"]
+    request, blobs = controller.push_request({"demo/b.py": b"y = 2\n"})
+    with pytest.raises(AgentError) as caught:
+        agent_lab.here(request, blobs)
+    assert caught.value.word == "orphaned"
+    assert controller.recover()["outcome"] == "set aside"
+
+    survey = controller.survey(want=["ledger"])
+    assert survey["orphaned"] is None
+    assert survey["state"] is None
+    assert len(survey["ledger"]) == 1
+    controller.push({"demo/b.py": b"y = 2\n"})
+
+
+def test_an_upgrade_orphans_the_patches(site, controller):
+    controller.push({"demo/a.py": b"x = 2\n"})
+    shutil.rmtree(site / "demo-1.0.dist-info")
+    agent_lab.make_site(site, version="1.1")
+
+    assert "demo-1.1.dist-info is there" in controller.survey()["orphaned"]
+
+
+def test_a_hand_edit_does_not_orphan_the_patches(site, controller):
+    controller.push({"demo/a.py": b"x = 2\n"})
+    (site / "demo/a.py").write_bytes(b"x = 9\n")
+
+    assert controller.survey()["orphaned"] is None
+
+
+def test_recovering_an_environment_that_has_nothing_of_patchq_writes_nothing(site, controller):
+    assert controller.recover() == {"outcome": "nothing", "paths": []}
+    assert not (site / ".patchq").exists()
