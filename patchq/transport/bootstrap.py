@@ -1,0 +1,135 @@
+"""How an agent starts from nothing: one command line and what follows on stdin.
+
+The command line is constant but for the interpreter, and holds nothing that any
+login shell (sh, bash, zsh, fish, tcsh, dash) reads in its own way: no ``!``,
+``$``, backquote, backslash, double quote or newline outside ``/bin/sh``. An
+interpreter's path travels as octal inside ``/bin/sh``. ``-I -S``: no user site,
+no PYTHON* variable, no ``.pth`` line, no sitecustomize of the environment runs.
+
+Then stdin has: ``exit 99 # patchq1 NONCE LENGTH`` and a newline; the loader, LENGTH
+bytes of Python; the agent's modules; the first request. Should an rc file have
+put another shell in the interpreter's place, the first line makes it leave with
+status 99 before it runs anything of the rest.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import zlib
+from importlib.machinery import SourceFileLoader
+from zipimport import zipimporter
+
+from patchq import agent
+from patchq.errors import UsageError
+
+PROGRAM = "import sys;b=sys.stdin.buffer;n,l=b.readline().split()[-2:];exec(b.read(int(l)))"
+# What a shell leaves with when it got the payload's first line (see above).
+HIJACKED = 99
+# What the loader leaves with under a Python that the agent does not support.
+TOO_OLD = 98
+NOT_FOUND = 127
+OLDEST = (3, 8)
+
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-")
+
+# Runs in the interpreter's __main__, where PROGRAM left `b` (stdin) and `n` (nonce). It
+# must parse under any Python 3. A traceback finds the agent's source through __loader__.
+# Every frame was flushed, so that the interpreter need not be taken down with care (5 ms).
+_LOADER = """\
+import sys
+if sys.version_info < (3, 8):
+    sys.stderr.write("Python " + sys.version.split()[0] + "\\n")
+    sys.exit(98)
+import marshal, os, types, zlib
+class Source:
+    def __init__(self, text):
+        self.text = text
+    def get_source(self, name):
+        return self.text.decode()
+data = b.read(%(size)d)
+for name, text in marshal.loads(zlib.decompress(data) if %(packed)d else data):
+    module = types.ModuleType(name)
+    module.__package__ = name if name == "patchq" or name == "patchq.agent" else "patchq.agent"
+    if module.__package__ == name:
+        module.__path__ = []
+    sys.modules[name] = module
+    parent, _, leaf = name.rpartition(".")
+    if parent:
+        setattr(sys.modules[parent], leaf, module)
+    module.__loader__ = Source(text)
+    path = "<patchq>/" + name.replace(".", "/") + ".py"
+    exec(compile(text, path, "exec"), module.__dict__)
+sys.modules["patchq.agent.serve"].main(b, sys.stdout.buffer, n)
+os._exit(0)
+"""
+
+
+def argv(python: str) -> list[str]:
+    """Return the command that starts an agent under an interpreter of this machine."""
+    return [python, "-ISc", PROGRAM]
+
+
+def command(python: str | None) -> str:
+    """Return the line for a host's login shell; None is its ``python3``.
+
+    `python` is an absolute path, one that starts with ``~/``, or a bare name.
+
+    Raises:
+        UsageError: `python` is none of these.
+    """
+    if python is None:
+        return f"exec python3 -ISc '{PROGRAM}'"
+    home = python.startswith("~/")
+    if not (home or python.startswith("/") or _is_name(python)) or not python.isprintable():
+        raise UsageError(
+            f"{python!r} does not name an interpreter on a host",
+            why="an absolute path, a path that starts with ~/, or a name is needed",
+            mend="ssh HOST command -v python3",
+        )
+    path = ("$HOME" if home else "") + f'$(printf %b "{_octal(python[1 if home else 0 :])}")'
+    return f'exec /bin/sh -c \'exec "{path}" -ISc "{PROGRAM}"\''
+
+
+def nonce() -> bytes:
+    """Return what tells this run's agent from noise."""
+    return os.urandom(12).hex().encode()
+
+
+def payload(mark: bytes, *, writing: bool, packed: bool = False) -> bytes:
+    """Return all that goes before the first request.
+
+    `writing` ships the modules that change files, too. `packed` compresses, for a network.
+    """
+    body = marshal.dumps(_modules(writing=writing), 2)
+    if packed:
+        body = zlib.compress(body, 6)
+    loader = (_LOADER % {"size": len(body), "packed": packed}).encode()
+    return b"exit %d # patchq1 %s %d\n" % (HIJACKED, mark, len(loader)) + loader + body
+
+
+def _modules(*, writing: bool) -> list[tuple[str, bytes]]:
+    """Return the agent's modules in the order of loading: name and source.
+
+    Both packages are sent empty: what their `__init__` says is for this side. Byte code
+    would save a millisecond, and only under the interpreter that runs patchq (measured).
+    """
+    loader = agent.__spec__.loader if agent.__spec__ else None
+    assert isinstance(loader, SourceFileLoader | zipimporter)
+    assert agent.__file__ is not None
+    folder = os.path.dirname(agent.__file__)
+    modules = [("patchq", b""), ("patchq.agent", b"")]
+    for name in agent.WRITING if writing else agent.READING:
+        modules.append(
+            (f"patchq.agent.{name}", loader.get_data(os.path.join(folder, f"{name}.py")))
+        )
+    return modules
+
+
+def _is_name(python: str) -> bool:
+    return python[:1].isalpha() and "/" not in python and all(c in _PLAIN for c in python)
+
+
+def _octal(path: str) -> str:
+    data = path.encode(errors="surrogateescape")
+    return "".join(chr(byte) if chr(byte) in _PLAIN else f"\\0{byte:03o}" for byte in data)

@@ -1,0 +1,103 @@
+"""Whom patchq says it is: keys of the SSH agent, keys in files. Never a prompt."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
+
+import asyncssh
+
+from patchq.transport.route import Hop
+
+# sshd hangs up after six tries (MaxAuthTries).
+OFFERED = 5
+
+
+class Identities:
+    """The private keys of one run: each file is read once, and only when needed."""
+
+    def __init__(self) -> None:
+        self._files: dict[Path, tuple[asyncssh.SSHKeyPair, ...]] = {}
+        self._notes: dict[Path, str] = {}
+
+    def notes(self, hop: Hop) -> tuple[str, ...]:
+        """Return why key files of `hop` could not be used."""
+        return tuple(f"{p}: {self._notes[p]}" for p in hop.identities if p in self._notes)
+
+    async def offers(self, hop: Hop) -> AsyncGenerator[asyncssh.SSHKeyPair, None]:
+        """Yield the keys to offer, the likeliest first, at most `OFFERED`.
+
+        Keys that ssh_config names come first, from the agent where it has them;
+        then the agent's others, unless ``IdentitiesOnly`` forbids; then the files.
+        The agent is connected as long as the generator lives: close it.
+        """
+        agent = asyncssh.SSHAgentClient(hop.agent) if hop.agent else None
+        try:
+            held = await _held(agent)
+            for pair in itertools.islice(self._ordered(hop, held), OFFERED):
+                yield pair
+        finally:
+            if agent is not None:
+                agent.close()
+
+    def _ordered(
+        self, hop: Hop, held: dict[bytes, asyncssh.SSHKeyPair]
+    ) -> Iterator[asyncssh.SSHKeyPair]:
+        named = [blob for path in hop.identities if (blob := _public(path)) in held]
+        yield from (held[blob] for blob in named)
+        if hop.chosen:
+            yield from self._from_files(hop, held)
+        if not hop.only_chosen:
+            yield from (pair for blob, pair in held.items() if blob not in named)
+        if not hop.chosen:
+            yield from self._from_files(hop, held)
+
+    def _from_files(
+        self, hop: Hop, held: dict[bytes, asyncssh.SSHKeyPair]
+    ) -> Iterator[asyncssh.SSHKeyPair]:
+        for path in hop.identities:
+            for pair in self._load(path):
+                if pair.public_data not in held:
+                    yield pair
+
+    def _load(self, path: Path) -> tuple[asyncssh.SSHKeyPair, ...]:
+        if path not in self._files:
+            self._files[path] = ()
+            if path.suffix == ".pub":
+                return ()
+            try:
+                self._files[path] = tuple(asyncssh.load_keypairs(str(path)))
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                self._notes[path] = str(error.strerror)
+            except asyncssh.KeyEncryptionError:
+                self._notes[path] = "it has a passphrase, and the SSH agent does not hold it"
+            except asyncssh.KeyImportError as error:
+                passphrase = "passphrase" in str(error).lower()
+                self._notes[path] = "it has a passphrase" if passphrase else str(error)
+        return self._files[path]
+
+
+async def _held(agent: asyncssh.SSHAgentClient | None) -> dict[bytes, asyncssh.SSHKeyPair]:
+    if agent is None:
+        return {}
+    try:
+        return {pair.public_data: pair for pair in await agent.get_keys()}
+    except (OSError, ValueError):
+        # A socket whose agent has gone: ssh(1) goes on without, too.
+        return {}
+
+
+def _public(path: Path) -> bytes:
+    """Return the public half of a key, which tells whether the agent has it.
+
+    It lies beside the key file; ssh_config may also name the public file itself.
+    """
+    file = path if path.suffix == ".pub" else f"{path}.pub"
+    try:
+        public: bytes = asyncssh.read_public_key(str(file)).public_data
+    except (OSError, asyncssh.KeyImportError):
+        return b""
+    return public

@@ -1,0 +1,195 @@
+"""A conversation with a child process over its three pipes, with deadlines.
+
+All three are served at once: a payload larger than a pipe is written while the
+child already speaks, and its stderr is read all the time (its end is kept), so
+that a talkative login shell never blocks the agent. No asyncio: this is the road
+of every local verb, and must start in no time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from patchq.transport import endings
+from patchq.transport.channel import DEADLINES, Broken, Deadlines, Exchange
+from patchq.transport.endings import Ending, Place
+
+T = TypeVar("T")
+
+_CHUNK = 1 << 18
+# How often a child that lingers is looked at, in seconds.
+_TICK = 0.05
+
+
+def converse(
+    argv: Sequence[str],
+    exchange: Exchange[T],
+    place: Place,
+    *,
+    deadlines: Deadlines = DEADLINES,
+    apart: bool = False,
+) -> T:
+    """Run `argv` and carry the conversation over its pipes; return its result.
+
+    `apart`: a ^C at the terminal does not reach the child, which then ends what it is at.
+
+    Raises:
+        PatchqError: what the conversation raised, or why no agent answered.
+    """
+    with contextlib.closing(exchange):
+        first = exchange.start()
+        if not exchange.done:
+            with _started(argv, place, apart) as child:
+                _carry(child, exchange, first, place, deadlines)
+        return exchange.result
+
+
+def _carry(
+    child: _Child, exchange: Exchange[T], first: bytes, place: Place, deadlines: Deadlines
+) -> None:
+    reason = ""
+    try:
+        _serve(child, exchange, first, deadlines)
+    except Broken as error:
+        reason = str(error)
+    finally:
+        child.leave(deadlines.end)
+    if not exchange.done:
+        raise endings.failure(place, exchange, child.ending(exchange.noise, reason))
+
+
+def _serve(child: _Child, exchange: Exchange[T], first: bytes, deadlines: Deadlines) -> None:
+    until = time.monotonic() + deadlines.sync
+    child.send(first)
+    while not exchange.done:
+        data = child.receive(until)
+        if not data:
+            raise Broken("its output ended" if data is not None else exchange.overdue(deadlines))
+        synced = exchange.synced
+        out = exchange.feed(data)
+        child.send(out)
+        if out or synced != exchange.synced:
+            until = time.monotonic() + deadlines.request
+
+
+@contextlib.contextmanager
+def _started(argv: Sequence[str], place: Place, apart: bool) -> Iterator[_Child]:
+    pipe, group = subprocess.PIPE, 0 if apart else None
+    try:
+        process = subprocess.Popen(
+            argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, process_group=group
+        )
+    except OSError as error:
+        message = f"{argv[0]}: {error.strerror}".encode(errors="surrogateescape")
+        raise endings.absent(place, argv[0], message) from error
+    child = _Child(process)
+    try:
+        yield child
+    finally:
+        child.close()
+
+
+class _Child:
+    """A process and its pipes: bytes to send, bytes received, the end of its stderr."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        self._process = process
+        self._pending = memoryview(b"")
+        self._stdin = process.stdin.fileno()
+        self._stdout = process.stdout.fileno()
+        self._stderr = process.stderr.fileno()
+        self._kept = bytearray()
+        self._killed = False
+        self._poll = selectors.DefaultSelector()
+        for pipe in (self._stdin, self._stdout, self._stderr):
+            os.set_blocking(pipe, False)
+        self._poll.register(self._stdout, selectors.EVENT_READ)
+        self._poll.register(self._stderr, selectors.EVENT_READ)
+
+    def send(self, data: bytes) -> None:
+        """Send `data`; what the pipe does not take goes while receiving."""
+        if data:
+            if not self._pending:
+                self._poll.register(self._stdin, selectors.EVENT_WRITE)
+            self._pending = memoryview(bytes(self._pending) + data)
+            self._write()
+
+    def receive(self, until: float) -> bytes | None:
+        """Return what comes next on stdout: nothing at its end.
+
+        None where nothing came before `until` on the monotonic clock.
+        """
+        while (left := until - time.monotonic()) > 0:
+            ready = {key.fd for key, _ in self._poll.select(left)}
+            if self._stdin in ready:
+                self._write()
+            if self._stderr in ready:
+                self._keep()
+            if self._stdout in ready:
+                return os.read(self._stdout, _CHUNK)
+        return None
+
+    def leave(self, grace: float) -> None:
+        """Close stdin, which ends an agent; one that stays longer than `grace` is killed."""
+        self._stop_writing()
+        until = time.monotonic() + grace
+        while self._process.poll() is None and (now := time.monotonic()) < until:
+            if self.receive(min(until, now + _TICK)) == b"":
+                break
+        try:
+            self._process.wait(max(_TICK, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self._killed = True
+            self._process.kill()
+            self._process.wait()
+        self._keep()
+
+    def ending(self, noise: bytes, reason: str) -> Ending:
+        """Return what is known of the process once it has left."""
+        status = None if self._killed else self._process.returncode
+        return Ending(status, noise, bytes(self._kept), reason)
+
+    def close(self) -> None:
+        """Close the pipes."""
+        self._poll.close()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe:
+                pipe.close()
+
+    def _write(self) -> None:
+        try:
+            sent = os.write(self._stdin, self._pending[:_CHUNK])
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            # The end of stdout follows, and tells more.
+            sent = len(self._pending)
+        self._pending = self._pending[sent:]
+        if not self._pending:
+            self._poll.unregister(self._stdin)
+
+    def _stop_writing(self) -> None:
+        if self._pending:
+            self._poll.unregister(self._stdin)
+            self._pending = memoryview(b"")
+        if self._process.stdin:
+            self._process.stdin.close()
+
+    def _keep(self) -> None:
+        try:
+            while data := os.read(self._stderr, _CHUNK):
+                self._kept += data
+                del self._kept[: -endings.STDERR_KEPT]
+        except BlockingIOError:
+            return
+        if self._stderr in self._poll.get_map():
+            self._poll.unregister(self._stderr)

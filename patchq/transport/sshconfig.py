@@ -1,0 +1,215 @@
+"""~/.ssh/config: read once per run, asked once per host.
+
+Parsed here, and not by asyncssh, which reads the files anew for every connection
+(300 ``Host`` blocks cost 42 ms each time) and skips what it does not know in
+silence. As in ssh_config(5) the first value of an option counts, ``IdentityFile``
+adds up, and ``Include`` is read in place. Known here: Host, Match (all, host,
+originalhost, user, localuser), Include, HostName, Port, User, IdentityFile,
+IdentitiesOnly, IdentityAgent, ProxyJump, ProxyCommand, UserKnownHostsFile,
+GlobalKnownHostsFile, HostKeyAlias, ConnectTimeout. StrictHostKeyChecking changes
+nothing: host keys are always checked. An option that refuses connections
+(`REFUSED`) is never skipped: it is an error that names ssh(1) as the way.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import itertools
+import os
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from patchq.errors import HostError, UsageError
+
+REFUSED = frozenset({"revokedhostkeys", "verifyhostkeydns"})
+SYSTEM_FILE = Path("/etc/ssh/ssh_config")
+# ssh(1) has the same bound for Include (READCONF_MAX_DEPTH).
+_DEPTH = 16
+_OPTION = re.compile(r"\s*(?P<key>\w+)(?:\s*=\s*|\s+|$)(?P<rest>.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One criterion of a ``Host`` or ``Match`` line; `negated` as in ``Match !host``."""
+
+    subject: str
+    patterns: tuple[str, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Options that count where all conditions hold, in the order of the files."""
+
+    conditions: tuple[Condition, ...]
+    options: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+_Line = tuple[tuple[Condition, ...], tuple[str, tuple[str, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a host while the blocks are asked."""
+
+    original: str
+    user: str | None
+    local_user: str
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All blocks of the user's file and the system's, in order."""
+
+    blocks: tuple[Block, ...] = ()
+
+    def options(self, facts: Facts) -> dict[str, tuple[str, ...]]:
+        """Return the options for one host, keys in lower case, tokens not expanded.
+
+        Raises:
+            UnsupportedOption: an option applies that must not be skipped.
+        """
+        found: dict[str, tuple[str, ...]] = {}
+        for block in self.blocks:
+            if not all(_holds(condition, facts, found) for condition in block.conditions):
+                continue
+            for key, values in block.options:
+                if key == "identityfile":
+                    found[key] = found.get(key, ()) + values
+                else:
+                    found.setdefault(key, values)
+        for key in REFUSED & found.keys():
+            if found[key][0].lower() not in ("none", "no"):
+                raise _unsupported(facts.original, key)
+        return found
+
+
+class BadConfig(UsageError):
+    """A file of ssh_config cannot be read."""
+
+
+class UnsupportedOption(HostError):
+    """ssh_config asks for a check that patchq's own SSH does not make."""
+
+
+def read(user_file: Path, system_file: Path | None = SYSTEM_FILE) -> Config:
+    """Return what the files say; a file that is not there says nothing.
+
+    Raises:
+        BadConfig: a file has a line that cannot be parsed.
+    """
+    lines: list[_Line] = []
+    for path in (user_file, system_file):
+        if path is not None and path.is_file():
+            lines += _lines(path, path.parent, (), 0)
+    blocks = itertools.groupby(lines, key=lambda line: line[0])
+    return Config(
+        tuple(
+            Block(conditions, tuple(option for _, option in found)) for conditions, found in blocks
+        )
+    )
+
+
+def matches(patterns: Sequence[str], name: str) -> bool:
+    """Return whether an ssh pattern list matches; one that starts with ``!`` forbids."""
+    forbidden = any(_match(pattern[1:], name) for pattern in patterns if pattern[:1] == "!")
+    return not forbidden and any(_match(p, name) for p in patterns if p[:1] != "!")
+
+
+def _lines(path: Path, folder: Path, outer: tuple[Condition, ...], depth: int) -> Iterator[_Line]:
+    conditions = outer
+    for number, line in enumerate(_text(path).split("\n"), 1):
+        where = f"{path}:{number}"
+        key, values = _option(line, where)
+        if not key:
+            continue
+        if key == "host":
+            conditions = (*outer, Condition("originalhost", values))
+        elif key == "match":
+            conditions = (*outer, *_criteria(values, where))
+        elif key == "include" and depth < _DEPTH:
+            for value in values:
+                pattern = os.path.join(folder, os.path.expanduser(value))
+                for name in sorted(glob.glob(pattern)):
+                    yield from _lines(Path(name), folder, conditions, depth + 1)
+        else:
+            yield conditions, (key, values)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
+        raise BadConfig(
+            f"{path} cannot be read", why=str(error.strerror), mend=f"ls -l {path}"
+        ) from error
+
+
+def _option(line: str, where: str) -> tuple[str, tuple[str, ...]]:
+    if not line.strip() or line.lstrip().startswith("#"):
+        return "", ()
+    found = _OPTION.fullmatch(line.rstrip())
+    if found is None:
+        raise _bad(where, f"{line.strip()!r} is not an option")
+    key, rest = found["key"].lower(), found["rest"]
+    if key == "proxycommand":
+        return key, (rest,)
+    try:
+        values = shlex.split(rest, comments=True)
+    except ValueError as error:
+        raise _bad(where, str(error)) from error
+    if not values:
+        raise _bad(where, f"{found['key']} has no value")
+    return key, tuple(values)
+
+
+def _criteria(words: Sequence[str], where: str) -> Iterator[Condition]:
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        name = word.lstrip("!").lower()
+        if name in ("all", "canonical", "final"):
+            yield Condition(name, (), word[0] == "!")
+        elif rest:
+            yield Condition(name, tuple(rest.pop(0).split(",")), word[0] == "!")
+        else:
+            raise _bad(where, f"Match {word} has no value")
+
+
+def _holds(condition: Condition, facts: Facts, found: dict[str, tuple[str, ...]]) -> bool:
+    user = facts.user or found.get("user", (facts.local_user,))[0]
+    host = found.get("hostname", (facts.original,))[0].replace("%h", facts.original)
+    subjects = {
+        "host": host,
+        "originalhost": facts.original,
+        "user": user,
+        "localuser": facts.local_user,
+    }
+    if condition.subject == "all":
+        return not condition.negated
+    # A criterion that is not known here (exec, final ...) holds neither way.
+    if condition.subject not in subjects:
+        return False
+    return matches(condition.patterns, subjects[condition.subject]) != condition.negated
+
+
+def _match(pattern: str, name: str) -> bool:
+    # ssh patterns know * and ? only: a bracket is literal.
+    plain = pattern.lower().replace("[", "[[]")
+    return fnmatch.fnmatchcase(name.lower(), plain)
+
+
+def _bad(where: str, why: str) -> BadConfig:
+    return BadConfig(f"{where} cannot be read", why=why, mend="man ssh_config")
+
+
+def _unsupported(name: str, key: str) -> UnsupportedOption:
+    return UnsupportedOption(
+        f"ssh_config sets {key} for {name}, which patchq's own SSH does not check",
+        why="skipping it would connect where ssh(1) refuses",
+        mend=f"patchq -H 'command:ssh {name}' ..., which goes through ssh(1)",
+    )
