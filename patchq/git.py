@@ -63,23 +63,24 @@ def head(folder: Path) -> tuple[str | None, bool]:
     """Return the commit of the repository around `folder`, and if the folder is dirty.
 
     ``(None, False)`` where there is no repository, or it ignores the folder;
-    the commit is None, too, before the first one.
+    the commit is None, too, before the first one, and where git does not trust the
+    repository, since it is another user's.
     """
-    if not any(
-        (above / ".git").exists() for above in (folder.resolve(), *folder.resolve().parents)
-    ):
+    top = next((up for up in _upwards(folder) if (up / ".git").exists()), None)
+    if top is None or not _trusted(top):
         return None, False
     _require()
     import git
 
     try:
-        with git.Repo(folder, search_parent_directories=True) as repository:
-            work = str(repository.working_tree_dir or folder)
+        with git.Repo(top) as repository:
+            work = str(repository.working_tree_dir or top)
             door = repository.git
             door.update_environment(
                 GIT_DIR=str(repository.git_dir), GIT_WORK_TREE=work, GIT_OPTIONAL_LOCKS="0"
             )
             place = str(folder.resolve())
+            door(c="core.fsmonitor=false")  # a program that the repository names is not run
             dirty = bool(door.status("--porcelain", "--untracked-files=normal", "--", place))
             if not dirty and not door.ls_files("--", place):
                 return None, False
@@ -93,6 +94,22 @@ def head(folder: Path) -> tuple[str | None, bool]:
             why=str(error.stderr).strip().removeprefix("stderr: ").strip("'\n"),
             mend=f"git -C {shlex.quote(str(folder))} status",
         ) from error
+
+
+def _upwards(folder: Path) -> tuple[Path, ...]:
+    return (folder.resolve(), *folder.resolve().parents)
+
+
+def _trusted(top: Path) -> bool:
+    """True where the repository is this user's own, as git's safe.directory has it.
+
+    git does not look when it is told GIT_DIR, and GIT_DIR must be told, so that one
+    that is set around patchq (by a hook, say) does not stand in.
+    """
+    mine = {os.geteuid()}
+    if os.geteuid() == 0:
+        mine.add(int(os.environ.get("SUDO_UID") or 0))
+    return all(path.stat().st_uid in mine for path in (top, top / ".git"))
 
 
 def create(repository: Path) -> None:

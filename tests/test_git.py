@@ -1,6 +1,7 @@
 """git behind its one door."""
 
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -171,3 +172,33 @@ def test_an_old_git_is_refused_with_its_version(programs, said):
 
     assert said in caught.value.why
     assert "2.38" in caught.value.why
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a repository to somebody else")
+def test_another_users_repository_runs_nothing_of_his(tmp_path):
+    folder = tmp_path / "theirs"
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    hook, seen = tmp_path / "hook", tmp_path / "seen"
+    hook.write_text(f"#!/bin/sh\ntouch {seen}\n")
+    hook.chmod(0o755)
+    subprocess.run(["git", "-C", str(folder), "config", "core.fsmonitor", str(hook)], check=True)
+    (folder / "queue.toml").write_text("")
+    shutil.chown(folder, "nobody")
+    shutil.chown(folder / ".git", "nobody")
+
+    assert git.head(folder) == (None, False)
+    assert not seen.exists()
+
+
+def test_a_monitor_of_ones_own_repository_is_not_started_either(tmp_path):
+    folder = tmp_path / "mine"
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    hook, seen = tmp_path / "hook", tmp_path / "seen"
+    hook.write_text(f"#!/bin/sh\ntouch {seen}\n")
+    hook.chmod(0o755)
+    subprocess.run(["git", "-C", str(folder), "config", "core.fsmonitor", str(hook)], check=True)
+    (folder / "queue.toml").write_text("")
+
+    assert git.head(folder) == (None, True)
+    assert not seen.exists()

@@ -65,8 +65,8 @@ def unpack(head: bytes, tail: bytes) -> Tuple[Message, Dict[str, bytes]]:
     """Return message and contents of one frame; every content is checked by hash."""
     try:
         message = json.loads(head.decode())
-        data = zlib.decompress(tail) if tail else b""
         listed = [(name, int(length)) for name, length in message.pop("blobs")]
+        data = _inflate(tail, sum(length for _, length in listed))
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
         raise ProtocolError("not a frame of patchq's protocol: %s" % error) from error
     blobs, at = {}, 0
@@ -76,6 +76,18 @@ def unpack(head: bytes, tail: bytes) -> Tuple[Message, Dict[str, bytes]]:
         if sha256(blobs[name]) != name:
             raise ProtocolError("content %s arrived damaged" % name)
     return message, blobs
+
+
+def _inflate(tail: bytes, size: int) -> bytes:
+    """Return the blob, which must hold just the `size` bytes that were announced."""
+    if not 0 <= size <= LIMIT:
+        raise ProtocolError("a blob of %d bytes is over the limit" % size)
+    if not tail:
+        return b""
+    data = zlib.decompressobj().decompress(tail, size + 1)
+    if len(data) != size:
+        raise ProtocolError("a blob holds other than the %d bytes announced" % size)
+    return data
 
 
 # Code points that HFS+ ignores in names, so that ".g\u200cit" opens ".git" there (git's verify_path).
