@@ -66,7 +66,8 @@ def head(folder: Path) -> tuple[str | None, bool]:
     the commit is None, too, before the first one, and where git does not trust the
     repository, since it is another user's.
     """
-    top = next((up for up in _upwards(folder) if (up / ".git").exists()), None)
+    place = folder.resolve()
+    top = next((up for up in (place, *place.parents) if (up / ".git").exists()), None)
     if top is None or not _trusted(top):
         return None, False
     _require()
@@ -79,10 +80,9 @@ def head(folder: Path) -> tuple[str | None, bool]:
             door.update_environment(
                 GIT_DIR=str(repository.git_dir), GIT_WORK_TREE=work, GIT_OPTIONAL_LOCKS="0"
             )
-            place = str(folder.resolve())
             door(c="core.fsmonitor=false")  # a program that the repository names is not run
-            dirty = bool(door.status("--porcelain", "--untracked-files=normal", "--", place))
-            if not dirty and not door.ls_files("--", place):
+            dirty = bool(door.status("--porcelain", "--untracked-files=normal", "--", str(place)))
+            if not dirty and not door.ls_files("--", str(place)):
                 return None, False
             commit = repository.head.commit.hexsha if repository.head.is_valid() else None
             return commit, dirty
@@ -94,10 +94,6 @@ def head(folder: Path) -> tuple[str | None, bool]:
             why=str(error.stderr).strip().removeprefix("stderr: ").strip("'\n"),
             mend=f"git -C {shlex.quote(str(folder))} status",
         ) from error
-
-
-def _upwards(folder: Path) -> tuple[Path, ...]:
-    return (folder.resolve(), *folder.resolve().parents)
 
 
 def _trusted(top: Path) -> bool:
@@ -189,18 +185,6 @@ class Batch:
         except ValueError as error:
             raise _failure(["cat-file"], self._repository, f"it answered {answer!r}") from error
         return GitObject(oid, kind, data)
-
-
-def entries(tree: bytes) -> dict[str, tuple[int, str]]:
-    """Return name -> (mode, id) of a tree object's bytes."""
-    found: dict[str, tuple[int, str]] = {}
-    at = 0
-    while at < len(tree):
-        space, end = tree.index(b" ", at), tree.index(b"\0", at)
-        name = tree[space + 1 : end].decode(errors="surrogateescape")
-        found[name] = (int(tree[at:space], 8), tree[end + 1 : end + 21].hex())
-        at = end + 21
-    return found
 
 
 def isolated(environ: Mapping[str, str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ a push relies on is made of the same steps.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from patchq.errors import ExitCode, PatchqError
 from patchq.model import Lock, Patch, Series, Sha256, sha256
 from patchq.queue import lock as locks
 from patchq.queue import store as queues
+from patchq.queue import verdicts
 from patchq.releases import store as releases
 from patchq.report import Report
 
@@ -30,6 +31,7 @@ class Judged:
     faults: tuple[str, ...]
     claims: int
     reads: Mapping[str, Sha256 | None]
+    verdict: judge.Verdict | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return the result as ``--json`` shows it."""
@@ -61,7 +63,9 @@ def lint(queue: queues.Queue, only: str | None, *, cache: Path, write: bool) -> 
             lines.append(f"{release} {one.patch}: {_word(one)}")
             lines += [f"    {fault}" for fault in one.faults]
         if fresh is not None:
-            faults += _lock(queue, series, fresh, write, lines)
+            _keep(cache, fresh, results)
+            faulty = any(one.faults for one in results)
+            faults += _lock(queue, series, fresh, lines, write=write, faulty=faulty)
     bad = any(one.faults for one in judged) or bool(faults)
     document = {
         "verb": "lint",
@@ -74,6 +78,15 @@ def lint(queue: queues.Queue, only: str | None, *, cache: Path, write: bool) -> 
     return Report(tuple(lines), tuple(faults), document, code)
 
 
+def _keep(cache: Path, fresh: Lock, results: list[Judged]) -> None:
+    """Remember the verdicts, so that a push need not judge these steps again."""
+    kept = verdicts.VerdictCache(cache / "verdicts")
+    for pinned, one in zip(fresh.patches, results, strict=True):
+        if one.verdict is not None:
+            document = {"holds": one.verdict.holds, **one.verdict.to_json()}
+            kept.put(verdicts.of(pinned, fresh.release), document)
+
+
 def _word(one: Judged) -> str:
     if one.faults:
         return "1 fault" if len(one.faults) == 1 else f"{len(one.faults)} faults"
@@ -81,7 +94,13 @@ def _word(one: Judged) -> str:
 
 
 def _lock(
-    queue: queues.Queue, series: Series, fresh: Lock, write: bool, lines: list[str]
+    queue: queues.Queue,
+    series: Series,
+    fresh: Lock,
+    lines: list[str],
+    *,
+    write: bool,
+    faulty: bool,
 ) -> list[str]:
     """Write the lock, or say how the one on disk differs."""
     path = queue.folder / series.release / "series.lock"
@@ -90,13 +109,34 @@ def _lock(
         return []
     if write:
         _replace(path, text)
-        lines.append(f"{series.release} series.lock written")
+        spite = ", in spite of the faults" if faulty else ""
+        lines.append(f"{series.release} series.lock written{spite}")
         return []
     if series.lock is None:
         word = "is missing"
     else:
-        word = f"is stale: {locks.stale(series.lock, series) or 'it was made by other rules'}"
-    return [f"{series.release} series.lock {word}; mend: patchq lint --write"]
+        word = f"is stale: {locks.stale(series.lock, series) or _differs(series.lock, fresh)}"
+    mend = f"patchq lint --write --queue {queue.folder}"
+    return [f"{series.release} series.lock {word}; mend: {mend}"]
+
+
+def _differs(kept: Lock, fresh: Lock) -> str:
+    """Return how a lock of the very same patches is not what the release gives."""
+    for name in ("distribution", "release", "tree"):
+        was, now = getattr(kept, name), getattr(fresh, name)
+        if was != now:
+            return f"it has {name} {was}, found {now}"
+    for old, new in zip(kept.patches, fresh.patches, strict=True):
+        if old.changes != new.changes:
+            return f"{new.name} gives other files than it says"
+        if old.reads != new.reads:
+            return f"{new.name} was judged beside other files than it says"
+    return "it is not laid out as patchq writes it"
+
+
+def _said(one: judge.Finding) -> str:
+    text = str(one) if one.path else one.message
+    return f"{text}; {one.why}" if one.why else text
 
 
 def _replace(path: Path, text: bytes) -> None:
@@ -114,6 +154,7 @@ def _series(
     tree: dict[str, apply.File | None] = dict.fromkeys(touched)
     tree.update(store.read_many(series.release, touched))
     base = dict(tree)
+    listing = store.installed(series.release)
     results = []
     for patch in series.patches:
         done = apply.apply_patch(patch, tree.get)
@@ -121,7 +162,7 @@ def _series(
             fault = f"does not apply to {queue.distribution} {series.release}: {done.message}"
             results.append(Judged(series.release, patch.name, (fault,), 0, {}))
             return results, None
-        results.append(_patch(patch, done, tree, series.release, store))
+        results.append(_patch(patch, done, tree, series.release, store, listing))
         tree.update(done.after)
     reads = {one.patch: one.reads for one in results}
     fresh = locks.make(
@@ -141,6 +182,7 @@ def _patch(
     tree: Mapping[str, apply.File | None],
     release: str,
     store: releases.Store,
+    listing: Iterable[str],
 ) -> Judged:
     def read(path: str) -> bytes | None:
         if path in tree:
@@ -159,11 +201,12 @@ def _patch(
         release,
         read,
         diffs=patch.diffs,
+        listing=listing,
     )
     findings = verdict.findings
     if not any(one.kind == "syntax" for one in findings):  # else no claim could hold
         findings += judge.lint(verdict)
-    faults = [f"{one}; {one.why}" if one.why else str(one) for one in findings]
+    faults = [_said(one) for one in findings]
     texts = {path: read(path) for path in verdict.reads}
     reads = {path: None if text is None else sha256(text) for path, text in texts.items()}
-    return Judged(release, patch.name, tuple(faults), len(verdict.above), reads)
+    return Judged(release, patch.name, tuple(faults), len(verdict.above), reads, verdict)

@@ -197,12 +197,13 @@ from patchq.conversation import look, move
 from patchq.conversation.goal import Upto
 from patchq.fleet import one
 from patchq.queue import store
+from patchq.queue.heads import Heads
 import patchq.engine.apply, patchq.engine.diff, patchq.queue.patchfile
 verb, queue, target = sys.argv[1:]
 aim = look.Aim((store.open(Path(queue)),), places.cache, True, target, True)
-ground = move.Ground("bench", "bench")
 verb = {"push": move.push, "pop": move.pop}[verb]
 start = time.perf_counter()
+ground = move.Ground("bench", "bench", Heads(aim.queues))
 report = one("bench", None, verb(aim, ground, Upto(None, True)), writing=True)
 print(time.perf_counter() - start, int(report.exit_code))
 """

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from patchq import git
+from patchq.releases import trees
 
 
 def run(folder, *arguments):
@@ -117,7 +118,7 @@ def test_objects_are_read_one_by_one_and_what_is_not_there_is_none(tmp_path):
 
     with git.Batch(tmp_path / "bare") as batch:
         tree = batch.read(f"{made}^{{tree}}")
-        mode, blob = git.entries(tree.data)["a"]
+        mode, blob = trees.entries(tree.data)["a"]
         assert (mode, batch.read(blob).data) == (0o100755, b"data\n")
         assert [batch.read(name) for name in ("0" * 40, "nothing", "", "a\nb", "x y")] == [
             None

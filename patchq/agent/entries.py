@@ -34,9 +34,11 @@ class Draft:
         self.notes: List[str] = []
 
     def name(self) -> str:
+        """Return a name in originals/ for the entry that is added next."""
         return "%d-%d" % (self.generation, len(self.entries))
 
     def add(self, **fields: Any) -> None:
+        """Add an entry; its names in stage/ are its number's."""
         number = len(self.entries)
         if fields["after"]["kind"] != "absent" and not fields.pop("stays", False):
             fields["new"] = "%d.new" % number
@@ -52,8 +54,8 @@ def file(
     blobs: Mapping[str, bytes],
     fresh: Optional[str],
 ) -> None:
-    path = entry["path"]
-    before = journal.describe(found)
+    """Add the entry of one path of the request, its row and the bytes to stage."""
+    path, before = entry["path"], journal.describe(found)
     if entry.get("original"):
         after, gives, data, row = _original(draft, entry, blobs, fresh)
         draft.rows[path] = row
@@ -62,27 +64,7 @@ def file(
             draft.contents[path] = data
         draft.add(path=path, role="file", before=before, after=after, gives=gives)
         return
-    keep = None
-    if path not in draft.originals:
-        keep = draft.name() if found.kind != "absent" else None
-        draft.originals[path] = {
-            **before,
-            "executable": found.executable,
-            "mtime_ns": found.mtime_ns,
-            "size": found.size,
-            "name": keep,
-        }
-        if entry.get("pristine"):
-            _, executable, digest = entry["pristine"]
-            draft.pristine[path] = blobs[digest]
-            mode = stage.with_execution(found.mode, executable)
-            draft.originals[path].update(
-                kind="file",
-                sha256=digest,
-                executable=executable,
-                mode=mode,
-                size=len(blobs[digest]),
-            )
+    keep = _keep(draft, entry, found, blobs)
     _, executable, digest = entry["after"]
     if digest is None:
         draft.rows[path] = None
@@ -122,6 +104,7 @@ def compiled(draft: Draft, module: str, fresh: Optional[str]) -> None:
 
 
 def new_folders(draft: Draft, paths: List[str]) -> None:
+    """Add the folders that files to be created need, the outer ones first."""
     for path in paths:
         missing = []
         folder = os.path.dirname(path)
@@ -143,6 +126,7 @@ def new_folders(draft: Draft, paths: List[str]) -> None:
 
 
 def old_folders(draft: Draft) -> None:
+    """Add the folders that patchq made and that no created file needs any more."""
     for folder in list(draft.folders):
         if not any(path.startswith(folder + "/") for path in draft.originals):
             draft.folders.remove(folder)
@@ -157,6 +141,34 @@ def first_record(here: Environment) -> bytes:
     if name is not None:
         return facts.read(here.home + "/originals/" + name)
     return (here.installed and here.installed.record) or b""
+
+
+def _keep(
+    draft: Draft, entry: Mapping[str, Any], found: Facts, blobs: Mapping[str, bytes]
+) -> Optional[str]:
+    """Note what a path is before its first patch; return the name that its file is kept by."""
+    path = entry["path"]
+    if path in draft.originals:
+        return None
+    keep = draft.name() if found.kind != "absent" else None
+    draft.originals[path] = {
+        **journal.describe(found),
+        "executable": found.executable,
+        "mtime_ns": found.mtime_ns,
+        "size": found.size,
+        "name": keep,
+    }
+    if entry.get("pristine"):
+        _, executable, digest = entry["pristine"]
+        draft.pristine[path] = blobs[digest]
+        draft.originals[path].update(
+            kind="file",
+            sha256=digest,
+            executable=executable,
+            mode=stage.with_execution(found.mode, executable),
+            size=len(blobs[digest]),
+        )
+    return keep
 
 
 def _original(

@@ -8,7 +8,7 @@ here (`Environment.refusal`); what forbids to replace one path is in
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from patchq.agent import facts, folders, installed, protocol, state
 from patchq.agent.facts import RefusalError
@@ -27,7 +27,6 @@ class Environment(NamedTuple):
     others: Dict[str, str]
     mounted: Dict[str, Tuple[str, str]]
     state: Optional[Dict[str, Any]]
-    target: bool
 
     def at(self, path: str) -> str:
         """Return the absolute path of a site-relative one."""
@@ -40,30 +39,14 @@ def locate(request: Mapping[str, Any]) -> Environment:
     paths = list(request.get("paths") or [entry["path"] for entry in request.get("entries", ())])
     for path in paths:
         _check(path)
-    sites = [os.path.abspath(target)] if target else folders.site_folders()
-    if target and not os.path.isdir(target):
-        raise RefusalError(
-            "no-target",
-            "there is no folder %s" % target,
-            "--target names a folder that holds installed packages",
-            "check the path",
-        )
+    sites = _sites(target)
     home = state.home(distribution)
-    kept, refusal, holder = None, None, None
-    for site in sites:
-        if os.path.isdir(os.path.join(site, home)):
-            holder = holder or site
-            try:
-                kept = kept or state.load(os.path.join(site, home))
-            except RefusalError as found:
-                refusal = found
-    if kept is not None:
-        paths += list(kept["originals"])
+    states, refusal = _states(sites, home)
+    for kept in states.values():
+        paths += list((kept or {"originals": ()})["originals"])
     owners = installed.find(sites, distribution, paths)
     chosen = owners.chosen
-    site = chosen.site if chosen else holder or (sites[0] if sites else "")
-    if site != holder:
-        kept = None
+    site = chosen.site if chosen else next(iter([*states, *sites]), "")
     explicit = bool(target or request.get("explicit"))
     refusal = refusal or installed.refusal(owners, distribution, sites, bool(target), explicit)
     mounted = facts.mounts()
@@ -78,8 +61,7 @@ def locate(request: Mapping[str, Any]) -> Environment:
         refusal,
         owners.others,
         mounted,
-        kept,
-        bool(target),
+        states.get(site),
     )
 
 
@@ -91,6 +73,34 @@ def user() -> str:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
         return "uid %d" % os.geteuid()
+
+
+def _sites(target: Optional[str]) -> List[str]:
+    if not target:
+        return folders.site_folders()
+    if not os.path.isdir(target):
+        raise RefusalError(
+            "no-target",
+            "there is no folder %s" % target,
+            "--target names a folder that holds installed packages",
+            "check the path",
+        )
+    return [os.path.abspath(target)]
+
+
+def _states(
+    sites: List[str], home: str
+) -> Tuple[Dict[str, Optional[Dict[str, Any]]], Optional[RefusalError]]:
+    """Return the state of each folder that has one of ours, and why one cannot be read."""
+    found: Dict[str, Optional[Dict[str, Any]]] = {}
+    refusal = None
+    for site in sites:
+        if os.path.isdir(os.path.join(site, home)):
+            try:
+                found[site] = state.load(os.path.join(site, home))
+            except RefusalError as error:
+                found[site], refusal = None, error
+    return found, refusal
 
 
 def _check(path: object) -> None:

@@ -33,7 +33,7 @@ import json
 import os
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from patchq.agent import facts, lock, stage, state
+from patchq.agent import facts, lock, protocol, stage, state
 from patchq.agent.facts import Facts
 
 ABSENT: Mapping[str, Any] = {"kind": "absent", "sha256": None, "mode": 0, "uid": 0, "gid": 0}
@@ -93,10 +93,27 @@ def load(home: str) -> Optional[Journal]:
         if data is not None:
             found = state.parse(os.path.join(home, name), data)
             entries = tuple(Entry(**entry) for entry in found.pop("entries"))
+            _check(home, entries, found)
             found.pop("schema")
             modules, drop = tuple(found.pop("modules")), tuple(found.pop("drop"))
             return Journal(entries=entries, modules=modules, drop=drop, **found)
     return None
+
+
+def _check(home: str, entries: Tuple[Entry, ...], found: Mapping[str, Any]) -> None:
+    """Refuse a journal that names what no transaction of ours would touch."""
+    own = "/".join(home.split("/")[-2:])
+    for entry in entries:
+        folder, _, name = entry.path.rpartition("/")
+        if entry.role == "own":
+            fine = folder == own and name in ("state.json", "patches.json")
+        elif entry.role == "record":
+            fine = folder == found["dist_info"]["name"] and name == "RECORD" and "/" not in folder
+        else:
+            fine = protocol.unsafe(entry.path) is None
+        names = (entry.new, entry.old, entry.keep, entry.gives)
+        if not fine or any("/" in name for name in names if name) or "/" in "".join(found["drop"]):
+            raise state.damaged(os.path.join(home, "journal"), "it names %s" % entry.path)
 
 
 def write(home: str, journal: Journal) -> None:
@@ -133,8 +150,10 @@ def go(home: str) -> None:
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS):
             raise
         # No links on this file system: a copy that appears whole does the same.
-        stage.copy(os.path.join(home, "journal"), mark + ".new")
-        os.rename(mark + ".new", mark)
+        draft = os.path.join(home, "stage", "journal.go")
+        remove(draft)
+        stage.copy(os.path.join(home, "journal"), draft)
+        os.rename(draft, mark)
     stage.sync(home)
 
 
@@ -189,6 +208,7 @@ def names(folder: str) -> List[str]:
 
 
 def write_all(handle: int, data: bytes) -> None:
+    """Write all bytes to a descriptor; write(2) may take fewer at a time."""
     at = 0
     while at < len(data):
         at += os.write(handle, data[at:])

@@ -137,36 +137,41 @@ def make_home(home: str) -> None:
 
 
 def make_folder(folder: str, like: os.stat_result) -> None:
-    """Make a folder of the state, if it is not there, with owner, group and mode of `like`."""
+    """Make a folder of the state with owner, group and mode of `like`.
+
+    One that is there keeps its own, unless it is empty: then its maker may have died.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, like.st_mode & 0o777)
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
-        os.mkdir(folder, 0o700)
-    except FileExistsError:
-        return
-    _own(folder, like)
-    os.chmod(folder, like.st_mode & 0o7777)
+        if not os.listdir(handle):
+            _own(handle, like, like.st_mode & 0o7777)
+    finally:
+        os.close(handle)
 
 
 def own_file(home: str, path: str, flags: int = os.O_RDWR | os.O_CREAT) -> int:
-    """Open a file of the state for writing; a new one gets owner, group and mode of `home`."""
-    fresh = not os.path.lexists(path)
+    """Open a file of the state for writing, with owner, group and mode of `home`."""
     handle = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    if fresh:
-        like = os.stat(home)
-        _own(path, like)
-        os.fchmod(handle, like.st_mode & 0o666)
+    like = os.stat(home)
+    _own(handle, like, like.st_mode & 0o666)
     return handle
 
 
-def _own(path: str, like: os.stat_result) -> None:
-    made = os.lstat(path)
-    if (made.st_uid, made.st_gid) == (like.st_uid, like.st_gid):
-        return
-    try:
-        os.chown(path, like.st_uid, like.st_gid, follow_symlinks=False)
-    except PermissionError:
-        # Only root gives files away; a group member's state stays the member's own.
-        if like.st_gid in os.getgroups():
-            os.chown(path, -1, like.st_gid, follow_symlinks=False)
+def _own(handle: int, like: os.stat_result, mode: int) -> None:
+    """Give a file of the state its owner, group and mode, as far as this user may."""
+    made = os.fstat(handle)
+    if (made.st_uid, made.st_gid) != (like.st_uid, like.st_gid):
+        try:
+            os.fchown(handle, like.st_uid, like.st_gid)
+        except PermissionError:
+            # Only root gives files away; a group member's state stays the member's own.
+            with contextlib.suppress(PermissionError):
+                os.fchown(handle, -1, like.st_gid)
+    if made.st_mode & 0o7777 != mode:
+        with contextlib.suppress(PermissionError):
+            os.fchmod(handle, mode)
 
 
 def _read(path: str) -> Optional[Dict[str, Any]]:

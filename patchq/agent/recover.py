@@ -17,6 +17,8 @@ def recover(request: Mapping[str, Any]) -> Dict[str, Any]:
     ground = Ground(here.site, here.home)
     if not os.path.isdir(here.home):
         return {"outcome": "nothing", "paths": []}
+    if here.refusal is not None and here.refusal.word == "not-writable":
+        raise here.refusal
     with lock.Lock(here.home, _who(request)):
         found = journal.load(here.home)
         if found is None:

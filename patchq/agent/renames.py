@@ -47,8 +47,7 @@ def forward(ground: Ground, found: Journal, force: bool = False) -> None:
     receipt = ground.staged("receipt")
     if receipt is not None:
         journal.append(ground.home, found.ledger, facts.read(receipt))
-    given = {e.path for e in found.entries if e.role == "bytecode" and e.after["sha256"]}
-    bytecode.sweep(ground.site, found.modules, given)
+    _sweep(ground, found)
     for entry in reversed(found.entries):
         if _is_removed_folder(entry):
             _remove_folder(ground.live(entry))
@@ -66,6 +65,7 @@ def settle(ground: Ground, found: Journal) -> None:
             journal.remove(ground.kept(entry.gives))
     for name in found.drop:
         journal.remove(ground.kept(name))
+    _sweep(ground, found)  # again: a process that read a module meanwhile may have written one
     if os.path.isdir(ground.home + "/originals"):
         stage.sync(ground.home + "/originals")
     clear_stage(ground)
@@ -188,6 +188,7 @@ def _expect_before(ground: Ground, entry: Entry, force: bool) -> None:
 
 
 def is_ours(ground: Ground, entry: Entry) -> bool:
+    """Return whether a path holds what was there before, or what was to be put there."""
     live = ground.live(entry)
     if entry.role in ("own", "bytecode", "folder"):
         return True
@@ -210,6 +211,12 @@ def _is_after(live: str, entry: Entry, force: bool) -> bool:
     if entry.plus is not None and there.sha256 == entry.plus:
         return True
     return journal.matches(there, entry.after) and not journal.matches(there, entry.before)
+
+
+def _sweep(ground: Ground, found: Journal) -> None:
+    """Remove compiled files of the touched modules, but those that were just given back."""
+    given = {e.path for e in found.entries if e.role == "bytecode" and e.after["sha256"]}
+    bytecode.sweep(ground.site, found.modules, given)
 
 
 def _is_removed_folder(entry: Entry) -> bool:

@@ -7,11 +7,11 @@ seconds: an orphan behind a dead link holds nothing (its lock is the kernel's).
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import signal
 import sys
-import traceback
 from typing import Any, BinaryIO, Callable, Dict, Optional, Tuple
 
 from patchq.agent import protocol, scan
@@ -46,6 +46,13 @@ def main(read: BinaryIO, write: BinaryIO, nonce: bytes, deadline: int = DEADLINE
         answer, blobs = respond(*frame)
         out.write(protocol.pack(answer, blobs))
         out.flush()
+        _prepare()
+
+
+def _prepare() -> None:
+    """Load what writes while the other side thinks, where it was sent at all."""
+    with contextlib.suppress(ImportError):
+        from patchq.agent import recover, transact  # noqa: F401
 
 
 def answer(request: Dict[str, Any], blobs: Dict[str, bytes]) -> Answer:
@@ -81,6 +88,8 @@ def respond(request: Dict[str, Any], blobs: Dict[str, bytes]) -> Answer:
         return {"error": _of_os(error).to_json()}, {}
     except Exception as error:
         # One bad request must not take the conversation along; the text travels to a report file.
+        import traceback
+
         trace = traceback.format_exc()
         return {
             "error": RefusalError(

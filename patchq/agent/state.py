@@ -39,7 +39,7 @@ transaction. ``aside/``: what recovery set aside because its distribution was go
 
 from __future__ import annotations
 
-import base64
+import binascii
 import hashlib
 import json
 import os
@@ -70,20 +70,32 @@ def load(folder: str) -> Optional[Dict[str, Any]]:
     Raises:
         RefusalError: a newer patchq wrote it, or it is damaged.
     """
-    return _document(os.path.join(folder, "state.json"))
+    path = os.path.join(folder, "state.json")
+    found = _document(path)
+    if found is not None:
+        kept = [*found["originals"].values(), *found["bytecode"].values(), found["dist_info"]]
+        names = [str(entry.get("name") or "") for entry in kept]
+        for name in (*names, str(found["dist_info"]["original"] or "")):
+            if "/" in name:
+                raise damaged(path, "it names %s" % name)
+        for name in (*found["originals"], *found["bytecode"], *found["folders"]):
+            if protocol.unsafe(name) is not None:
+                raise damaged(path, "it names %s" % name)
+    return found
 
 
 def patches(folder: str) -> Dict[str, bytes]:
     """Return the texts of the applied patches by sha256."""
     document = _document(os.path.join(folder, "patches.json"))
     texts = (document or {}).get("patches", {})
-    return {name: zlib.decompress(base64.b64decode(text)) for name, text in texts.items()}
+    return {name: zlib.decompress(binascii.a2b_base64(text)) for name, text in texts.items()}
 
 
 def pack_patches(texts: Mapping[str, bytes]) -> bytes:
     """Return patches.json for these texts."""
     packed = {
-        name: base64.b64encode(zlib.compress(text, 6)).decode() for name, text in texts.items()
+        name: binascii.b2a_base64(zlib.compress(text, 6), newline=False).decode()
+        for name, text in texts.items()
     }
     return dump({"schema": SCHEMA, "patches": packed})
 
@@ -162,18 +174,23 @@ def _document(path: str) -> Optional[Dict[str, Any]]:
     return None if data is None else parse(path, data)
 
 
+def damaged(path: str, why: str) -> RefusalError:
+    """Return the error for a file of the state that patchq did not write like this."""
+    return RefusalError(
+        "damaged-state",
+        "patchq's own file %s is damaged" % path,
+        why,
+        "reinstall the distribution, then remove %s" % os.path.dirname(path),
+    )
+
+
 def parse(path: str, data: bytes) -> Dict[str, Any]:
     """Return a document of the state; refuses a newer schema and damage."""
     try:
         found = json.loads(data.decode())
         schema = found["schema"]
     except (ValueError, KeyError, TypeError) as error:
-        raise RefusalError(
-            "damaged-state",
-            "patchq's own file %s is damaged" % path,
-            "it is not JSON that patchq wrote: %s" % error,
-            "reinstall the distribution, then remove %s" % os.path.dirname(path),
-        ) from error
+        raise damaged(path, "it is not JSON that patchq wrote: %s" % error) from error
     if schema != SCHEMA:
         raise RefusalError(
             "newer-state",

@@ -58,6 +58,8 @@ def lint(queue: str | None, release: str | None, write: bool, as_json: bool) -> 
     from patchq import lint as linting
 
     found = places.queues(queue)
+    if queue is None:  # the ready-made queues are linted when they are named
+        found = tuple(one for one in found if not places.is_shipped(one))
     if len(found) != 1:
         raise UsageError(
             "lint needs one queue",

@@ -36,7 +36,7 @@ def fetch(release: str, into: str | None, full: bool, as_json: bool) -> int:
     from patchq.releases.store import Store
 
     root = places.cache() / "releases"
-    with _progress(as_json) as progress:
+    with _progress(full, quiet=as_json) as progress:
         done = fetching.fetch(release, cache=root, full=full, progress=progress)
     lines = [f"{done.distribution} {done.release}: {_how(done)}"]
     document: dict[str, Any] = {
@@ -65,17 +65,24 @@ def _how(done: Any) -> str:
     if done.already:
         return f"{done.files} text files are here already (tree {done.tree[:12]})"
     share = ""
-    if done.wheel_size:
+    if done.requests == 0:
+        return (
+            f"{done.files} text files from {done.wheel}\n  tree {done.tree[:12]}; {_against(done)}"
+        )
+    if done.wheel_size and done.bytes_read < done.wheel_size:
         percent = 100 * done.bytes_read / done.wheel_size
         share = f" ({percent:.1f} % of the wheel's {_mb(done.wheel_size)})"
-    against = {
+    return (
+        f"{done.files} text files, {_mb(done.bytes_read)} in {done.requests} requests{share}\n"
+        f"  tree {done.tree[:12]}; {_against(done)}"
+    )
+
+
+def _against(done: Any) -> str:
+    return {
         "record": "each file equals the wheel's own RECORD, which proves consistency, not origin",
         "wheel": "the whole wheel equals the index's digest",
     }[done.verified]
-    return (
-        f"{done.files} text files, {_mb(done.bytes_read)} in {done.requests} requests{share}\n"
-        f"  tree {done.tree[:12]}; {against}"
-    )
 
 
 def _mb(count: int) -> str:
@@ -83,18 +90,17 @@ def _mb(count: int) -> str:
 
 
 @contextmanager
-def _progress(as_json: bool) -> Iterator[Callable[[int, int | None], None]]:
+def _progress(full: bool, *, quiet: bool) -> Iterator[Callable[[int, int | None], None]]:
     """Give a callback for whole downloads: a bar on a terminal, else one line."""
-    if as_json or not sys.stderr.isatty():
+    why = "as asked" if full else "the server has no ranges"
+    if quiet or not sys.stderr.isatty():
         said = False
 
         def once(done: int, total: int | None) -> None:
             nonlocal said
             if not said:
                 size = f" of {_mb(total)}" if total else ""
-                click.echo(
-                    f"The server has no ranges: downloading the whole wheel{size}.", err=True
-                )
+                click.echo(f"Downloading the whole wheel{size}: {why}.", err=True)
                 said = True
 
         yield once
@@ -102,7 +108,12 @@ def _progress(as_json: bool) -> Iterator[Callable[[int, int | None], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("whole wheel"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn(f"the whole wheel ({why})"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

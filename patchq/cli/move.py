@@ -11,15 +11,17 @@ from patchq.cli.run import run, target_of, target_options
 from patchq.conversation import move
 from patchq.conversation import undo as taking_back
 from patchq.conversation.goal import Upto
+from patchq.conversation.look import Aim
+from patchq.queue.heads import Heads
 
 dry_run = click.option("-n", "--dry-run", is_flag=True, help="Say what would be done.")
 quiet = click.option("-q", "--quiet", is_flag=True, help="Name patches, not files.")
 everything = click.option("-a", "--all", "everything", is_flag=True, help="All patches.")
 
 
-def _ground(dry: bool) -> move.Ground:
+def _ground(aim: Aim, dry: bool) -> move.Ground:
     who, whence = places.operator()
-    return move.Ground(who, whence, dry)
+    return move.Ground(who, whence, Heads(aim.queues), dry)
 
 
 @click.command(short_help="Apply the next patch, N of them, up to one, or all")
@@ -42,7 +44,7 @@ def push(upto: str | None, everything: bool, dry_run: bool, quiet: bool, **value
     goal = Upto(upto, everything)
     return run(
         target_of(values),
-        lambda aim: move.push(aim, _ground(dry_run), goal),
+        lambda aim: move.push(aim, _ground(aim, dry_run), goal),
         writing=True,
         quiet=quiet,
     )
@@ -68,7 +70,7 @@ def pop(upto: str | None, everything: bool, dry_run: bool, quiet: bool, **values
     goal = Upto(upto, everything)
     return run(
         target_of(values),
-        lambda aim: move.pop(aim, _ground(dry_run), goal),
+        lambda aim: move.pop(aim, _ground(aim, dry_run), goal),
         writing=True,
         quiet=quiet,
     )
@@ -88,7 +90,7 @@ def goto(patch: str, dry_run: bool, quiet: bool, **values: Any) -> int:
     """
     return run(
         target_of(values),
-        lambda aim: move.goto(aim, _ground(dry_run), patch),
+        lambda aim: move.goto(aim, _ground(aim, dry_run), patch),
         writing=True,
         quiet=quiet,
     )
@@ -107,7 +109,7 @@ def undo(dry_run: bool, quiet: bool, **values: Any) -> int:
     """
     return run(
         target_of(values),
-        lambda aim: taking_back.undo(aim, _ground(dry_run)),
+        lambda aim: taking_back.undo(aim, _ground(aim, dry_run)),
         writing=True,
         quiet=quiet,
     )

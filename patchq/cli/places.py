@@ -43,6 +43,14 @@ def queues(named: str | None) -> tuple[store.Queue, ...]:
     )
 
 
+def is_shipped(queue: store.Queue) -> bool:
+    """Return whether a queue is one of the ready-made ones that came with patchq."""
+    from patchq.queue import store
+
+    place = queue.folder.resolve()
+    return any(place.is_relative_to(folder.resolve()) for folder in store.shipped())
+
+
 def interpreter() -> str:
     """Return the active environment's interpreter: ``$VIRTUAL_ENV``, else PATH's python3."""
     active = os.environ.get("VIRTUAL_ENV")

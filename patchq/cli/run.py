@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,11 +15,17 @@ import click
 
 from patchq.cli import places
 from patchq.conversation.look import Aim
-from patchq.errors import UsageError
+from patchq.errors import PatchqError, UsageError
 from patchq.report import Report
 from patchq.transport.channel import Conversation
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+# The verbs that have the options of `target_options`, as a mend names them.
+_VERBS = re.compile(
+    r"\bpatchq (push|pop|goto|undo|recover|status|series|diff|log|check|VERB)\b"
+    r"(?! (--python|--target|-H))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +37,12 @@ class Target:
     host: str | None
     queue: str | None
     as_json: bool
+
+    def aimed(self, mend: str) -> str:
+        """Return a command to type with this target's options, so that it means this target."""
+        options = {"--python": self.python, "--target": self.target, "-H": self.host}
+        words = [f" {name} {shlex.quote(value)}" for name, value in options.items() if value]
+        return _VERBS.sub(lambda found: found[0] + "".join(words), mend)
 
 
 def target_options(function: F) -> F:
@@ -75,8 +88,8 @@ def run(
     """Hold a verb's conversation with the target and show its report."""
     queues = places.queues(target.queue)
     where = target.target
-    if where is not None and target.host is None:
-        where = str(_folder(where))
+    if where is not None:
+        where = _elsewhere(where) if target.host else str(_folder(where))
     aim = Aim(
         queues,
         places.cache,
@@ -84,7 +97,26 @@ def run(
         target=where,
         explicit=target.python is not None or target.target is not None,
     )
-    return show(_converse(target, make(aim), writing), target.as_json, quiet=quiet)
+    try:
+        report = _converse(target, make(aim), writing)
+    except PatchqError as error:
+        error.mend = target.aimed(error.mend)
+        raise
+    lines, notes = (
+        tuple(target.aimed(line) if "mend: " in line else line for line in some)
+        for some in (report.lines, report.notes)
+    )
+    return show(replace(report, lines=lines, notes=notes), target.as_json, quiet=quiet)
+
+
+def _elsewhere(name: str) -> str:
+    if name.startswith("/"):
+        return name
+    raise UsageError(
+        f"--target {name} is not an absolute path",
+        why="on a host it would count from wherever the login shell starts",
+        mend=f"patchq VERB -H HOST --target /path/to/{name}",
+    )
 
 
 def _folder(name: str) -> Path:

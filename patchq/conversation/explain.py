@@ -47,8 +47,7 @@ def report(
         notes += _lines(seen, conflict)
     have = seen.survey.installed
     version = f"{have.name} {have.version}" if have else ""
-    word = "pop" if verb == "pop" else "push"
-    notes.append(f"Nothing was changed: {word} found {_count(len(conflicts))} in {version}.")
+    notes.append(f"Nothing was changed: {verb} found {_count(len(conflicts))} in {version}.")
     document = {
         "verb": verb,
         "queue": seen.queue.name,
@@ -56,7 +55,9 @@ def report(
         "patches": [],
         "conflicts": [conflict.to_json() for conflict in conflicts],
     }
-    return Report((), tuple(notes), document, ExitCode.CONFLICT)
+    refused = all(conflict.kind is Kind.REFUSED for conflict in conflicts)
+    code = ExitCode.FAILED if refused else ExitCode.CONFLICT
+    return Report((), tuple(notes), document, code)
 
 
 def _count(number: int) -> str:
@@ -66,7 +67,9 @@ def _count(number: int) -> str:
 def _lines(seen: look.Sight, conflict: Conflict) -> list[str]:
     have = seen.survey.installed
     name, version = (have.name, have.version) if have else (seen.queue.distribution, "")
-    reinstall = f"pip install --force-reinstall --no-deps {name}=={version}"
+    where = f"--target {seen.survey.site} --upgrade" if seen.target else "--force-reinstall"
+    pip = "pip" if seen.target else f"{seen.survey.executable} -m pip"
+    reinstall = f"{pip} install {where} --no-deps {name}=={version}"
     lines = [f"patchq: {conflict.kind.value}: {conflict.message}"]
     why = []
     if conflict.expected is not None and conflict.found is not None:
@@ -75,9 +78,10 @@ def _lines(seen: look.Sight, conflict: Conflict) -> list[str]:
         why.append(conflict.detail)
     if why:
         lines.append("  why: " + "\n       ".join("; ".join(why).splitlines()))
-    mend = MENDS[conflict.kind].format(
-        reinstall=reinstall, patch=conflict.patch, queue=seen.queue.folder
-    )
+    mend = MENDS[conflict.kind]
+    if conflict.kind is Kind.DRIFT and conflict.path in standing.recorded(seen.survey.stack):
+        mend = f"patchq diff -z | patch -R -p1 -d {seen.survey.site}   # takes the edit back"
+    mend = mend.format(reinstall=reinstall, patch=conflict.patch, queue=seen.queue.folder)
     lines.append(f"  mend: {mend}")
     return lines
 

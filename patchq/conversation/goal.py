@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from patchq.errors import PatchqError
+from patchq.errors import PatchqError, UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +13,14 @@ class Upto:
 
     word: str | None = None
     everything: bool = False
+
+    def __post_init__(self) -> None:
+        if self.everything and self.word is not None:
+            raise UsageError(
+                f"-a and {self.word} do not go together",
+                why="-a goes all the way, a number or a patch names another goal",
+                mend="leave one of them out",
+            )
 
     def count(self, names: list[str]) -> int | None:
         """Return the number of steps, None where a patch is named or `everything`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,25 +95,13 @@ def _stale(name: str, lock: Lock, why: str) -> PatchqError:
     )
 
 
-def key(pinned: LockedPatch, release: str) -> str:
-    """Return the name of a patch's verdict in the cache; all of it is in the lock."""
-    return verdicts.key(
-        before=[(c.path, *c.before.to_json()) for c in pinned.changes],
-        after=[(c.path, *c.after.to_json()) for c in pinned.changes],
-        reads=pinned.reads,
-        sketch=pinned.sketch,
-        release=release,
-        python=f"{sys.version_info[0]}.{sys.version_info[1]}",
-    )
-
-
 def cached(cache: Path, lock: Lock) -> frozenset[str]:
     """Return the patches of a series whose good verdict is in the cache."""
     kept = verdicts.VerdictCache(cache / "verdicts")
     return frozenset(
         patch.name
         for patch in lock.patches
-        if (kept.get(key(patch, lock.release)) or {}).get("holds") is True
+        if (kept.get(verdicts.of(patch, lock.release)) or {}).get("holds") is True
     )
 
 
@@ -138,7 +125,7 @@ def judge_step(step: Step, release: str, read: Callable[[str], bytes | None]) ->
 def keep(cache: Path, pinned: LockedPatch, release: str, verdict: judge.Verdict) -> None:
     """Remember a verdict."""
     verdicts.VerdictCache(cache / "verdicts").put(
-        key(pinned, release), {"holds": verdict.holds, **verdict.to_json()}
+        verdicts.of(pinned, release), {"holds": verdict.holds, **verdict.to_json()}
     )
 
 
@@ -149,7 +136,7 @@ def conflicts_of(step: Step, verdict: judge.Verdict) -> list[Conflict]:
             Kind.JUDGEMENT,
             step.patch.name,
             finding.path,
-            str(finding),
+            str(finding) if finding.path else finding.message,
             detail=finding.why,
         )
         for finding in verdict.findings

@@ -75,6 +75,7 @@ class Sight:
     locks: Mapping[str, Lock | None]
     extra: Mapping[str, object] = field(default_factory=dict)
     texts: Mapping[str, bytes] = field(default_factory=dict)
+    target: str | None = None
 
     @property
     def release(self) -> str:
@@ -94,6 +95,13 @@ class Sight:
                 mend=f"patchq lint --write --queue {self.queue.folder}",
             )
         return lock
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The patches of the chosen series, bottom to top."""
+        if self.locks.get(self.release) is not None:
+            return tuple(patch.name for patch in self.lock.patches)
+        return tuple(entry.name for entry in store.series(self.queue, self.release).entries)
 
     @property
     def applied(self) -> tuple[AppliedPatch, ...]:
@@ -140,7 +148,15 @@ def sight(aim: Aim, want: Want | None = None) -> Conversation[Sight]:
         for queue in queues:
             choice = standing.choose(locks[queue.name], queue.name, found)
             seen.append(
-                Sight(queue, found, choice, locks[queue.name], reply.message["ok"], reply.blobs)
+                Sight(
+                    queue,
+                    found,
+                    choice,
+                    locks[queue.name],
+                    reply.message["ok"],
+                    reply.blobs,
+                    aim.target,
+                )
             )
     return _only(aim, seen)
 

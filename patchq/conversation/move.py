@@ -7,7 +7,7 @@ the whole plan holds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from patchq import plan, standing
 from patchq.conversation import explain, files, judging, look, pristine
@@ -16,25 +16,35 @@ from patchq.errors import ExitCode, PatchqError
 from patchq.model import Patch, sha256
 from patchq.queue import lock as locks
 from patchq.queue import store
+from patchq.queue.heads import Heads
 from patchq.report import Report
 from patchq.transport.channel import Conversation, Request
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Who asks, from where, and whether to write."""
+    """Who asks, from where, with queues at which commits, and whether to write."""
 
     who: str
     whence: str
+    heads: Heads
     dry_run: bool = False
 
 
 def ready(aim: look.Aim, ground: Ground, want: look.Want) -> Conversation[look.Sight]:
     """Survey for a writing verb: refusals are raised, an interrupted transaction recovered."""
     seen = yield from look.sight(aim, want)
-    if seen.survey.interrupted and not ground.dry_run:
+    if seen.survey.interrupted and ground.dry_run:
+        raise PatchqError(
+            f"a transaction in {seen.survey.site} was cut short",
+            why="its journal is there, so nobody can say yet what the files will be",
+            mend="patchq recover",
+        )
+    if (seen.survey.interrupted or seen.survey.orphaned) and not ground.dry_run:
+        orphaned = seen.survey.orphaned
         yield aim.request("recover", seen.queue.distribution, force=None)
         seen = yield from look.again(aim, seen, want)
+        seen = replace(seen, survey=replace(seen.survey, orphaned=orphaned))
     if seen.survey.refusal:
         refusal = seen.survey.refusal
         raise PatchqError(refusal["what"], why=refusal["why"], mend=refusal["mend"])
@@ -56,6 +66,8 @@ def push(aim: look.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
     else:
         steps = upto.count(names)
         goal = start + steps if steps is not None else upto.index(names, "in series") + 1
+        if steps == 0:
+            return nothing("push", seen, "No patch applied")
         if goal <= start:
             return nothing("push", seen, f"Patch {names[goal - 1]} is currently applied")
     return (yield from forward(aim, ground, seen, min(goal, len(names))))
@@ -162,8 +174,6 @@ def commit(
         return explain.moved(verb, seen, intent, None)
     installed = seen.survey.installed
     assert installed is not None
-    head, dirty = store.commit(seen.queue) if patches else (None, False)
-    named = {applied.patch: applied for applied in (*seen.survey.stack, *intent.stack)}
     request = aim.request(
         "commit",
         seen.queue.distribution,
@@ -183,31 +193,30 @@ def commit(
         ],
         stack=[applied.to_json() for applied in intent.stack],
         patches=[applied.sha256 for applied in intent.stack],
-        receipt={
-            "verb": verb,
-            "queue": seen.queue.name,
-            "release": intent.release,
-            "chosen": seen.choice.how if seen.choice else "record",
-            "commit": head,
-            "dirty": dirty,
-            "who": ground.who,
-            "whence": ground.whence,
-            "patches": {
-                intent.verb: [
-                    {"patch": name, "sha256": named[name].sha256} for name in intent.patches
-                ]
-            },
-        },
-        compile=bool(patches),
+        receipt=_receipt(ground, seen, intent, verb),
+        compile=intent.verb == "push",
     )
-    blobs: dict[str, bytes] = {
-        sha256(file[0]): file[0] for file in tree.values() if file is not None
-    }
-    blobs |= judging.texts(patches) | {
-        a.sha256: seen.texts[a.sha256] for a in intent.stack if a.sha256 in seen.texts
-    }
-    reply = yield Request(request.message, blobs)
+    blobs: dict[str, bytes] = {sha256(file[0]): file[0] for file in tree.values() if file}
+    blobs |= {a.sha256: seen.texts[a.sha256] for a in intent.stack if a.sha256 in seen.texts}
+    reply = yield Request(request.message, blobs | judging.texts(patches))
     return explain.moved(verb, seen, intent, reply.message["ok"])
+
+
+def _receipt(ground: Ground, seen: look.Sight, intent: plan.Plan, verb: str) -> dict[str, object]:
+    """Return what the environment's ledger is to say beside what the agent knows."""
+    head, dirty = ground.heads.of(seen.queue) if intent.verb == "push" else (None, False)
+    texts = {a.patch: a.sha256 for a in (*seen.survey.stack, *intent.stack)}
+    return {
+        "verb": verb,
+        "queue": seen.queue.name,
+        "release": intent.release,
+        "chosen": seen.choice.how if seen.choice else "record",
+        "commit": head,
+        "dirty": dirty,
+        "who": ground.who,
+        "whence": ground.whence,
+        "patches": {intent.verb: [{"patch": n, "sha256": texts[n]} for n in intent.patches]},
+    }
 
 
 def goto(aim: look.Aim, ground: Ground, name: str) -> Conversation[Report]:

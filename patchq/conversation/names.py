@@ -14,14 +14,6 @@ from patchq.report import Report
 from patchq.transport.channel import Conversation
 
 
-def _names(seen: look.Sight) -> list[str]:
-    """Return the series' patches, bottom to top; the applied ones where it has no lock."""
-    lock = seen.locks.get(seen.release)
-    if lock is None:
-        return [patch.name for patch in store.load(seen.queue, seen.release).patches]
-    return [patch.name for patch in lock.patches]
-
-
 def _bare(verb: str, seen: look.Sight, names: list[str], **more: object) -> Report:
     release = seen.choice.release if seen.choice else None
     document = {
@@ -31,19 +23,26 @@ def _bare(verb: str, seen: look.Sight, names: list[str], **more: object) -> Repo
         "patches": names,
         **more,
     }
-    return Report(tuple(names), (), document)
+    return Report(tuple(names), interrupted(seen), document)
+
+
+def interrupted(seen: look.Sight) -> tuple[str, ...]:
+    """Return the note that every verb adds where a transaction was cut short."""
+    if not seen.survey.interrupted:
+        return ()
+    return ("interrupted: a transaction was cut short; mend: patchq recover",)
 
 
 def nothing(verb: str, seen: look.Sight, message: str, code: ExitCode) -> Report:
     """Return the outcome of a question that has no answer here."""
     document = {"verb": verb, "queue": seen.queue.name, "patches": [], "message": message}
-    return Report((), (message,), document, code)
+    return Report((), (message, *interrupted(seen)), document, code)
 
 
 def series(aim: look.Aim, marked: bool) -> Conversation[Report]:
     """Name the patches of the series that fits; `marked` shows ``+`` applied, ``=`` top."""
     seen = yield from look.sight(aim)
-    names = _names(seen)
+    names = list(seen.names)
     count = len(seen.applied)
     report = _bare("series", seen, names, applied=[a.patch for a in seen.applied])
     if not marked:
@@ -67,7 +66,7 @@ def applied(aim: look.Aim, upto: str | None) -> Conversation[Report]:
 def unapplied(aim: look.Aim, after: str | None) -> Conversation[Report]:
     """Name the patches above the top, or above a given one."""
     seen = yield from look.sight(aim)
-    names = _names(seen)
+    names = list(seen.names)
     start = len(seen.applied)
     if after is not None:
         start = Upto(after).index(names, "in series") + 1
@@ -95,7 +94,7 @@ def top(aim: look.Aim) -> Conversation[Report]:
 def next_(aim: look.Aim, after: str | None) -> Conversation[Report]:
     """Name the patch above the top, or above a given one."""
     seen = yield from look.sight(aim)
-    names = _names(seen)
+    names = list(seen.names)
     at = len(seen.applied)
     if after is not None:
         at = Upto(after).index(names, "in series") + 1
@@ -107,7 +106,7 @@ def next_(aim: look.Aim, after: str | None) -> Conversation[Report]:
 def previous(aim: look.Aim, before: str | None) -> Conversation[Report]:
     """Name the patch below the top, or below a given one."""
     seen = yield from look.sight(aim)
-    names = _names(seen)
+    names = list(seen.names)
     at = len(seen.applied) - 1
     if before is not None:
         at = Upto(before).index(names, "in series")
@@ -131,7 +130,7 @@ def files(aim: look.Aim, name: str | None, every: bool) -> Conversation[Report]:
         if not seen.applied:
             return nothing("files", seen, "No patches applied", ExitCode.FAILED)
         name = seen.applied[-1].patch
-    names = _names(seen)
+    names = list(seen.names)
     name = names[Upto(name).index(names, "in series")]
     if name not in by_name:
         loaded = store.load(seen.queue, seen.release).patches
@@ -163,7 +162,7 @@ def status(aim: look.Aim) -> Conversation[Report]:
     }
     if choice:
         lines.append(f"queue {seen.queue.name}, series {choice.release} (chosen by {choice.how})")
-        count, names = len(seen.applied), _names(seen)
+        count, names = len(seen.applied), list(seen.names)
         marks = ["=" if i == count - 1 else "+" if i < count else " " for i in range(len(names))]
         lines += [f"  {mark} {name}" for mark, name in zip(marks, names, strict=True)]
         lines.append(f"{count} of {len(names)} patches applied")
@@ -175,7 +174,7 @@ def status(aim: look.Aim) -> Conversation[Report]:
     lines += [f"drift: {path}" for path in edited]
     code = ExitCode.DONE
     if survey.interrupted:
-        lines.append("interrupted: a transaction was cut short; mend: patchq recover")
+        lines += interrupted(seen)
         code = ExitCode.FINDING
     if survey.orphaned:
         lines.append(f"orphaned: {survey.orphaned}; mend: patchq push -a")

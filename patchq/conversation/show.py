@@ -58,13 +58,18 @@ def check(aim: look.Aim, only: str | None) -> Conversation[Report]:
         mine = {stem: mine[stem]}
     have = seen.survey.installed
     assert have is not None
+    bare = [n for n in seen.names if _stem(n) not in mine] if seen.choice and not only else []
     around = judging.Neighbours(seen.survey)
     results = []
     for stem, (_, text) in mine.items():
         claims = sketch.judge(parsed[text], standing.public(have.version), around.read)
         misses = tuple(_miss(claim) for claim in claims if not claim.held)
         results.append(Checked(stem, sum(c.held for c in claims), len(claims), misses))
-    return _checked(seen, have.version, results)
+    return _checked(seen, have.version, results, bare)
+
+
+def _stem(name: str) -> str:
+    return name.removesuffix(".patch").removesuffix(".diff")
 
 
 def _miss(claim: Claim) -> str:
@@ -72,8 +77,8 @@ def _miss(claim: Claim) -> str:
     return f"{where}{claim.code}\n      {claim.nearest}".rstrip()
 
 
-def _checked(seen: look.Sight, version: str, results: list[Checked]) -> Report:
-    lines = []
+def _checked(seen: look.Sight, version: str, results: list[Checked], bare: list[str]) -> Report:
+    lines = [f"{_stem(name)} has no sketch" for name in bare]
     for one in results:
         tally = f" ({one.held} of {one.asked} claims)" if one.asked else f" of {version}"
         lines.append(f"{one.patch} {one.word}{tally}")
@@ -82,6 +87,7 @@ def _checked(seen: look.Sight, version: str, results: list[Checked]) -> Report:
         "verb": "check",
         "queue": seen.queue.name,
         "version": version,
+        "without_sketch": bare,
         "patches": [
             {
                 "patch": one.patch,

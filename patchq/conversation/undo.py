@@ -55,5 +55,11 @@ def recover(aim: look.Aim, force: str | None) -> Conversation[Report]:
     document = {"verb": "recover", "outcome": ok["outcome"], "paths": ok["paths"]}
     if ok["outcome"] == "nothing":
         return Report((), ("Nothing to recover",), document, ExitCode.NOTHING_TO_DO)
-    lines = (f"The interrupted transaction was {ok['outcome']}", *ok["paths"])
-    return Report(lines, (), document)
+    if ok["outcome"] == "set aside":
+        where = ok.get("where")
+        first = "The record of patches that are gone was set aside" + (
+            f" in {where}" if where else ""
+        )
+    else:
+        first = f"The interrupted transaction was {ok['outcome']}"
+    return Report((first, *ok["paths"]), (), document)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class TooLoose(Exception):  # noqa: N818 - an answer, not a fault
+class TooLoose(Exception):
     """The pattern fits in so many ways that trying them all was given up (R13)."""
 
 

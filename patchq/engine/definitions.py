@@ -23,7 +23,11 @@ def outline(data: bytes) -> Outline | Fault:
     parsed = trees.python(data)
     if isinstance(parsed, ast.Module):
         reader = _Reader()
-        reader.block(parsed.body, "", guarded=False, scope=True)
+        try:
+            reader.block(parsed.body, "", guarded=False, scope=True)
+        except RecursionError:
+            # Python runs it; a thousand `elif` are no fault, and nothing is known of it.
+            reader.anything = True
         return reader.outline()
     tree = trees.tree(data)
     if isinstance(tree, Fault):

@@ -41,8 +41,10 @@ def overlaps(base: bytes, now: bytes, diff: FileDiff) -> bool:
         >>> from patchq.engine.diff import parse
         >>> text = b"--- a/f\\n+++ b/f\\n@@ -1,2 +1,2 @@\\n-a\\n+A\\n b\\n"
         >>> one = parse(text, name="x.patch")[1][0]
-        >>> overlaps(b"a\\nb\\n", b"Z\\nb\\n", one), overlaps(b"a\\nb\\nc\\n", b"a\\nb\\nX\\n", one)
-        (True, False)
+        >>> overlaps(b"a\\nb\\n", b"Z\\nb\\n", one)
+        True
+        >>> overlaps(b"a\\nb\\nc\\n", b"a\\nb\\nX\\n", one)
+        False
     """
     mine = changed(diff)
     return any(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from patchq.engine.verdict import Claim, Finding
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Claim", "Sketch", "givens", "judge", "leaves", "load"]
 
+T = TypeVar("T")
 Read = Callable[[str], bytes | None]
 
 
@@ -54,14 +55,12 @@ def judge(sketch: Sketch, release: str, read: Read, *, explain: bool = True) -> 
 
     `explain=False` leaves out the nearest misses, which cost more than the search.
     """
-    return tuple(
-        claim for one in _judges(sketch, release, read, explain) for claim in one.claims()
-    )
+    return tuple(_judge(sketch, release, read, lambda one: one.claims(), explain))
 
 
 def leaves(sketch: Sketch, release: str, read: Read) -> tuple[Claim, ...]:
     """Judge each leaf statement of a def alone under its own headers (R16)."""
-    return tuple(leaf for one in _judges(sketch, release, read, False) for leaf in one.leaves())
+    return tuple(_judge(sketch, release, read, lambda one: one.leaves(), False))
 
 
 def givens(sketch: Sketch, release: str) -> tuple[Finding, ...]:
@@ -75,12 +74,16 @@ def givens(sketch: Sketch, release: str) -> tuple[Finding, ...]:
             f"every line of `def {where}` is given",
             "a def of givens only proves nothing; mark the def itself, or ask for something",
         )
-        for one in _judges(sketch, release, lambda path: None, False)
-        for line, where in one.givens()
+        for line, where in _judge(
+            sketch, release, lambda path: None, lambda one: one.givens(), False
+        )
     )
 
 
-def _judges(sketch: Sketch, release: str, read: Read, explain: bool) -> Iterator[Judge]:
+def _judge(
+    sketch: Sketch, release: str, read: Read, ask: Callable[[Judge], Iterator[T]], explain: bool
+) -> Iterator[T]:
+    """Ask the same of each section that speaks of the release."""
     from patchq.engine import claims, sections, trees
 
     version: Version = sections.release_of(release)
@@ -88,4 +91,8 @@ def _judges(sketch: Sketch, release: str, read: Read, explain: bool) -> Iterator
         if section.asked(version):
             data = read(section.path)
             tree = None if data is None else trees.tree(data)
-            yield claims.Judge(section, tree, version, explain=explain)
+            try:
+                yield from tuple(ask(claims.Judge(section, tree, version, explain=explain)))
+            except RecursionError:
+                deep = trees.too_deep(data or b"")
+                yield from ask(claims.Judge(section, deep, version, explain=explain))

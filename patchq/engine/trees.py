@@ -14,7 +14,7 @@ import functools
 import platform
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,13 +25,17 @@ BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a text is not Python: 1-based line and column, that line, and plain words."""
+    """Why a text is not Python: 1-based line and column, that line, and plain words.
+
+    `aside`: what the other parser says. `deep`: it is nested too deep.
+    """
 
     line: int
     column: int
     text: str
     words: str
     aside: str = ""
+    deep: bool = False
 
     def __str__(self) -> str:
         """Return the fault as one clause."""
@@ -58,6 +62,7 @@ class Tree:
         return {id(node): found[node][0] for node in nodes}
 
 
+@functools.lru_cache(maxsize=4)
 def python(data: bytes) -> ast.Module | Fault:
     """Return the running Python's tree of a text, or the fault it finds."""
     with warnings.catch_warnings():
@@ -66,29 +71,42 @@ def python(data: bytes) -> ast.Module | Fault:
             return ast.parse(data)
         except SyntaxError as error:
             line = error.lineno or 1
-            return Fault(line, error.offset or 1, _line(data, line), str(error.msg))
-        except (ValueError, RecursionError, MemoryError) as error:
-            return Fault(1, 1, _line(data, 1), str(error) or type(error).__name__)
+            deep = error.msg.startswith("too many ")
+            return Fault(line, error.offset or 1, _line(data, line), str(error.msg), deep=deep)
+        except (RecursionError, MemoryError):
+            return too_deep(data)
+        except ValueError as error:
+            return Fault(1, 1, _line(data, 1), str(error))
+
+
+def too_deep(data: bytes) -> Fault:
+    """Return the fault of a text that is nested deeper than a parser goes."""
+    return Fault(1, 1, _line(data, 1), "nested too deep to be read", deep=True)
 
 
 @functools.lru_cache(maxsize=16)
 def tree(data: bytes) -> Tree | Fault:
-    """Return libcst's tree of a text, or why neither parser reads it."""
+    """Return libcst's tree of a text, or why neither parser reads it.
+
+    Where Python gives up for depth libcst is not asked: its parser (1.9) has no
+    limit of its own, overflows the stack, and takes the process along.
+    """
     import libcst as cst
 
+    own = python(data)
+    if isinstance(own, Fault) and own.deep:
+        return own
     try:
         return Tree(cst.parse_module(data), data)
     except cst.ParserSyntaxError as error:
-        own = python(data)
+        text = _line(data, error.raw_line)
         if isinstance(own, ast.Module):
             words = f"Python {platform.python_version()} reads this text, libcst does not"
-            return Fault(error.raw_line, error.raw_column + 1, _line(data, error.raw_line), words)
-        if own.line == error.raw_line:
+            return Fault(error.raw_line, error.raw_column + 1, text, words)
+        if own.line == error.raw_line or not text.strip():
             return own
-        aside = f"libcst stops at line {error.raw_line}: {_line(data, error.raw_line).strip()!r}"
-        return Fault(own.line, own.column, own.text, own.words, aside)
+        return replace(own, aside=f"libcst stops at line {error.raw_line}: {text.strip()!r}")
     except (ValueError, LookupError, SyntaxError, RecursionError) as error:
-        own = python(data)
         return own if isinstance(own, Fault) else Fault(1, 1, _line(data, 1), str(error))
 
 

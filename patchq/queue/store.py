@@ -63,11 +63,16 @@ def search(cwd: Path, environ: Mapping[str, str]) -> list[Path]:
     folders = [at / "queues" for at in (cwd, *cwd.parents) if (at / "queues").is_dir()][:1]
     named = environ.get("PATCHQ_QUEUES", "").split(os.pathsep)
     folders += [cwd / name for name in named if name]
-    folders += map(Path, importlib.import_module("patchq.queues").__path__)
+    folders += shipped()
     first: dict[Path, Path] = {}
     for folder in folders:
         first.setdefault(folder.resolve(), folder)
     return list(first.values())
+
+
+def shipped() -> list[Path]:
+    """Return the folders of the ready-made queues."""
+    return [Path(folder) for folder in importlib.import_module("patchq.queues").__path__]
 
 
 def queues(cwd: Path, environ: Mapping[str, str]) -> tuple[Queue, ...]:

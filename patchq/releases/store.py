@@ -23,7 +23,7 @@ from pathlib import Path
 
 from patchq import git
 from patchq.errors import PatchqError
-from patchq.releases import names
+from patchq.releases import names, record, trees
 from patchq.releases.note import WheelNote
 
 _TAGS = "refs/tags/"
@@ -141,6 +141,16 @@ class Store:
             del found["wheel.json"]
             return {path: self._object(batch, blob).data for path, blob in found.items()}
 
+    def installed(self, release: str) -> frozenset[str]:
+        """Return every path that the release's wheels install, what is not text too."""
+        return frozenset(
+            path
+            for note in self.wheels(release)
+            for name, data in self.dist_info(note).items()
+            if name.endswith("/RECORD")
+            for path in record.parse(data)
+        )
+
     def add(
         self,
         note: WheelNote,
@@ -191,7 +201,7 @@ class Store:
             found = batch.read(f"{_TAGS}{release}^{{tree}}")
         if found is None:
             return None
-        self._trees[found.id] = git.entries(found.data)
+        self._trees[found.id] = trees.entries(found.data)
         return found.id
 
     def _entry(self, batch: git.Batch, tree: str, path: str) -> tuple[int, str]:
@@ -212,7 +222,7 @@ class Store:
 
     def _children(self, batch: git.Batch, tree: str) -> dict[str, tuple[int, str]]:
         if tree not in self._trees:
-            self._trees[tree] = git.entries(self._object(batch, tree).data)
+            self._trees[tree] = trees.entries(self._object(batch, tree).data)
         return self._trees[tree]
 
     def _object(self, batch: git.Batch, name: str) -> git.GitObject:
@@ -230,7 +240,7 @@ class Store:
         top = batch.read(f"{_WHEELS}{stem}^{{tree}}")
         if top is None:
             return None
-        blob = git.entries(top.data)["wheel.json"][1]
+        blob = trees.entries(top.data)["wheel.json"][1]
         return WheelNote.from_json(self._object(batch, blob).data)
 
     @contextmanager

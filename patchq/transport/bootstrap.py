@@ -34,33 +34,35 @@ OLDEST = (3, 8)
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-")
 
 # Runs in the interpreter's __main__, where PROGRAM left `b` (stdin) and `n` (nonce). It
-# must parse under any Python 3. A traceback finds the agent's source through __loader__.
+# must parse under any Python 3. A module is compiled when it is first imported, so that a
+# survey does not wait for the modules that write; tracebacks find the source by get_source.
 # Every frame was flushed, so that the interpreter need not be taken down with care (5 ms).
 _LOADER = """\
 import sys
 if sys.version_info < (3, 8):
     sys.stderr.write("Python " + sys.version.split()[0] + "\\n")
     sys.exit(98)
-import marshal, os, types, zlib
-class Source:
-    def __init__(self, text):
-        self.text = text
+import marshal, os, zlib
+from _frozen_importlib import ModuleSpec
+class Sources:
+    def __init__(self, texts):
+        self.texts = texts
+    def find_spec(self, name, path=None, target=None):
+        if name in self.texts:
+            return ModuleSpec(name, self, is_package=name in ("patchq", "patchq.agent"))
+    def create_module(self, spec):
+        return None
+    def exec_module(self, module):
+        name = module.__name__
+        path = "<patchq>/" + name.replace(".", "/") + ".py"
+        exec(compile(self.texts[name], path, "exec"), module.__dict__)
     def get_source(self, name):
-        return self.text.decode()
+        return self.texts[name].decode()
 data = b.read(%(size)d)
-for name, text in marshal.loads(zlib.decompress(data) if %(packed)d else data):
-    module = types.ModuleType(name)
-    module.__package__ = name if name == "patchq" or name == "patchq.agent" else "patchq.agent"
-    if module.__package__ == name:
-        module.__path__ = []
-    sys.modules[name] = module
-    parent, _, leaf = name.rpartition(".")
-    if parent:
-        setattr(sys.modules[parent], leaf, module)
-    module.__loader__ = Source(text)
-    path = "<patchq>/" + name.replace(".", "/") + ".py"
-    exec(compile(text, path, "exec"), module.__dict__)
-sys.modules["patchq.agent.serve"].main(b, sys.stdout.buffer, n)
+data = zlib.decompress(data) if %(packed)d else data
+sys.meta_path.insert(0, Sources(dict(marshal.loads(data))))
+from patchq.agent import serve
+serve.main(b, sys.stdout.buffer, n)
 os._exit(0)
 """
 
@@ -109,7 +111,7 @@ def payload(mark: bytes, *, writing: bool, packed: bool = False) -> bytes:
 
 
 def _modules(*, writing: bool) -> list[tuple[str, bytes]]:
-    """Return the agent's modules in the order of loading: name and source.
+    """Return the agent's modules: name and source.
 
     Both packages are sent empty: what their `__init__` says is for this side. Byte code
     would save a millisecond, and only under the interpreter that runs patchq (measured).

@@ -84,7 +84,11 @@ def absent(place: Place, name: str, message: bytes) -> PatchqError:
     what = f"there is no interpreter {name!r} on {place.name}"
     kind = NoHostAgent if place.remote else NoInterpreter
     if name != place.python:
-        what = f"{name!r} cannot be started on this machine"
+        return UsageError(
+            f"the command {name!r} cannot be started on this machine",
+            why=message.decode(errors="replace"),
+            mend="name a command that reaches the host, such as: -H 'command:ssh HOST'",
+        )
     return kind(what, why=_quoted(message), mend="name one with --python PATH")
 
 

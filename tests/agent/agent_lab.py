@@ -9,15 +9,12 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from patchq import agent
-from patchq.agent import protocol
-from patchq.agent import serve
+from patchq.agent import protocol, serve
 
 SOURCES = Path(agent.__file__).parent
 BOOT = "import sys;b=sys.stdin.buffer;n,l=b.readline().split()[-2:];exec(b.read(int(l)))"
@@ -94,7 +91,8 @@ class Process:
             stderr=subprocess.PIPE,
             **options,
         )
-        assert self.process.stdin and self.process.stdout
+        assert self.process.stdin
+        assert self.process.stdout
         self.send = self.process.stdin
         self.receive = self.process.stdout
 

@@ -13,10 +13,28 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-CALLS = (
-    "rename replace link unlink remove symlink mkdir rmdir open write pwrite fsync utime chmod"
-    " fchmod chown fchown truncate ftruncate setxattr"
-).split()
+CALLS = [
+    "rename",
+    "replace",
+    "link",
+    "unlink",
+    "remove",
+    "symlink",
+    "mkdir",
+    "rmdir",
+    "open",
+    "write",
+    "pwrite",
+    "fsync",
+    "utime",
+    "chmod",
+    "fchmod",
+    "chown",
+    "fchown",
+    "truncate",
+    "ftruncate",
+    "setxattr",
+]
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 KILLED, FINISHED, FAILED, PASSED, BUG = 77, 0, 1, 3, 2
 

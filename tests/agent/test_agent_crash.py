@@ -1,5 +1,6 @@
 """However a transaction ends, what is there afterwards is the old set or the new one."""
 
+import errno
 import itertools
 import json
 import os
@@ -54,14 +55,21 @@ def pushed(pristine, tmp_path_factory):
     return site
 
 
+def no_links(*_, **__):
+    """Answer as a file system without hard links does."""
+    raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+
 class Case:
     """One verb on a copy of a tree, and what the tree may be afterwards."""
 
-    def __init__(self, source: Path, site: Path, verb: str) -> None:
+    def __init__(self, source: Path, site: Path, verb: str, links: bool = True) -> None:
         self.site = clone(source, site)
+        self.links = links
         self.controller = Controller(self.site)
         self.verb = verb
-        self.before = snapshot(self.site)
+        self.before = snapshot(self.site, links)
+        self.ledger = self.receipts()
         make = self.controller.pop_request if verb == "pop" else self._push_request
         self.request = make()
         kept = (
@@ -79,6 +87,8 @@ class Case:
         return self.controller.push_request(PUSH)
 
     def run(self) -> object:
+        if not self.links:
+            os.link = no_links  # in the process that is to be stopped
         return agent_lab.here(*self.request)
 
     def check(self) -> bool:
@@ -91,8 +101,10 @@ class Case:
             if digest:
                 data = (self.site / path).read_bytes()
                 assert agent_lab.record_row(path, data) == ",".join([path, *digest])
+        assert len(self.receipts()) == len(self.ledger) + new
+        assert self.controller.survey(want=["ledger"])["ledger_broken"] is None
         if not new:
-            assert snapshot(self.site) == self.before
+            assert snapshot(self.site, self.links) == self.before
             state = [] if self.verb == "push" else ["demo/state.json", "demo/patches.json"]
             assert (self.site / ".patchq/demo/state.json").exists() == bool(state)
         elif self.verb == "push":
@@ -102,10 +114,14 @@ class Case:
                 assert (found.read_bytes() if found.exists() else None) == data
         else:
             assert set(left_in_state(self.site)) == {"demo", "demo/ledger.jsonl", "demo/lock"}
-            for path, inode in self.inodes.items():
+            for path, inode in self.inodes.items() if self.links else ():
                 assert (self.site / path).stat().st_ino == inode
         assert not [n for n in left_in_state(self.site) if "/stage" in n or "journal" in n]
         return new
+
+    def receipts(self) -> list[bytes]:
+        ledger = self.site / ".patchq/demo/ledger.jsonl"
+        return ledger.read_bytes().splitlines() if ledger.exists() else []
 
     def record(self) -> dict[str, list[str]]:
         rows = (self.site / "demo-1.0.dist-info/RECORD").read_text().split("\n")
@@ -163,19 +179,20 @@ def source(request, pristine, pushed):
 
 
 @pytest.mark.slow
-def test_killed_before_any_call_it_recovers_to_old_or_new(source, fresh):
+@pytest.mark.parametrize("links", [True, False], ids=["links", "copies"])
+def test_killed_before_any_call_it_recovers_to_old_or_new(source, fresh, links):
     verb, tree = source
     outcomes = []
 
     def attempt(number):
-        case = Case(tree, fresh(), verb)
+        case = Case(tree, fresh(), verb, links)
         code = stopped(case.run, number)
         assert code in (KILLED, FINISHED)
         case.every_file_is_listed()
         outcomes.append(case.settle())
         if verb == "push" and outcomes[-1]:
             case.controller.pop()
-            assert snapshot(case.site) == case.before
+            assert snapshot(case.site, links) == case.before
         return code
 
     calls = crash_lab.every(attempt)

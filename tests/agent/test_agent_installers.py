@@ -24,7 +24,9 @@ def build_wheel(folder, version="1.0"):
         "demo/a.py": b"x = 1\n",
         "demo/b.py": b"y = 1\n",
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: demo\nVersion: {version}\n".encode(),
-        f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/WHEEL": (
+            b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        ),
     }
     rows = []
     path = folder / f"demo-{version}-py3-none-any.whl"

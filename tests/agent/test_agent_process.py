@@ -232,6 +232,7 @@ def test_a_lock_is_not_inherited_by_a_child(site, controller):
     child.communicate(b"\n")
 
 
+@pytest.mark.slow
 def test_where_flock_is_not_to_be_had_a_linked_name_locks(site, controller, monkeypatch):
     import errno
     import fcntl

@@ -116,3 +116,18 @@ def test_a_hand_edit_does_not_orphan_the_patches(site, controller):
 def test_recovering_an_environment_that_has_nothing_of_patchq_writes_nothing(site, controller):
     assert controller.recover() == {"outcome": "nothing", "paths": []}
     assert not (site / ".patchq").exists()
+
+
+def test_a_journal_that_names_a_path_outside_is_refused(site, controller):
+    interrupt(controller, decided=True)
+    journal = site / ".patchq/demo/journal"
+    outside = site.parent / "outside.py"
+    outside.write_bytes(b"mine")
+    forged = journal.read_bytes().replace(b'"path":"demo/a.py"', b'"path":"../outside.py"')
+    journal.write_bytes(forged)
+
+    with pytest.raises(AgentError) as caught:
+        controller.recover("new")
+
+    assert caught.value.word == "damaged-state"
+    assert outside.read_bytes() == b"mine"

@@ -136,7 +136,7 @@ def test_text_that_does_not_compile_names_file_line_and_python(site, controller)
     with pytest.raises(AgentError) as caught:
         controller.push({"demo/b.py": split})
     assert "demo/b.py" in caught.value.what
-    assert "Python %d.%d" % sys.version_info[:2] in caught.value.why
+    assert f"Python {sys.version_info[0]}.{sys.version_info[1]}" in caught.value.why
     assert "from demo import a," in caught.value.why
     assert "does-not-compile" in agent.CONFLICTS
 
@@ -251,7 +251,7 @@ def test_a_tree_that_conda_lists_unless_it_is_named(venv_like):
 def venv_like(tmp_path):
     """An environment made of links, whose interpreter the agent runs in."""
     root = tmp_path / "env"
-    version = "python%d.%d" % sys.version_info[:2]
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
     site = agent_lab.make_site(root / "lib" / version / "site-packages")
     (root / "bin").mkdir()
     (root / "bin/python").symlink_to(os.path.realpath(sys.executable))

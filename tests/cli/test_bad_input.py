@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 
 import pytest
 
@@ -254,3 +255,48 @@ def test_two_wheels_of_one_name_are_told_apart(world):
     done = world.run("fetch", other)
 
     three_parts(done, ExitCode.FAILED, "demo")
+
+
+def test_a_mend_means_the_same_environment(world):
+    world.here("push")
+    path = world.site / "demo" / "shapes.py"
+    path.write_text(path.read_text() + "# by hand\n")
+
+    done = world.here("pop")
+
+    assert f"  mend: patchq diff -z --target {world.site} | patch -R -p1 -d {world.site}" in (
+        done.stderr
+    )
+    mend = done.stderr.split("mend: ")[1].split("   #")[0]
+    subprocess.run(
+        ["sh", "-c", mend.replace("patchq", f"{sys.executable} -m patchq")],
+        check=True,
+        env={**os.environ, "PATCHQ_QUEUES": str(world.queue.parent)},
+        cwd=world.root,
+    )
+    assert world.here("pop").returncode == 0
+
+
+def test_all_and_a_patch_do_not_go_together(world):
+    three_parts(world.here("push", "-a", "10-pi"), ExitCode.USAGE)
+
+
+def test_push_0_is_nothing_to_do(world):
+    assert world.here("push", "0").returncode == ExitCode.NOTHING_TO_DO
+
+
+def test_a_relative_target_on_a_host_is_refused(world):
+    done = world.run("top", "-H", "h", "--target", "site", "--queue", world.queue)
+
+    three_parts(done, ExitCode.USAGE, "absolute")
+
+
+def test_a_lock_of_another_tree_is_told(world):
+    path = world.series / "series.lock"
+    lock = json.loads(path.read_text())
+    was = lock["tree"]
+    path.write_text(path.read_text().replace(was, "0" * 40))
+
+    done = world.run("lint", "--queue", world.queue)
+
+    assert f"series.lock is stale: it has tree {'0' * 40}, found {was}" in done.stderr

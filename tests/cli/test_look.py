@@ -105,7 +105,9 @@ def test_check_fails_below_and_holds_above(world):
     assert below.returncode == ExitCode.FAILED
     assert "10-pi fails (0 of 2 claims)" in below.stdout
     assert above.returncode == 0
-    assert above.stdout == "10-pi holds (2 of 2 claims)\n20-foot holds (2 of 2 claims)\n"
+    assert above.stdout == (
+        "30-text has no sketch\n10-pi holds (2 of 2 claims)\n20-foot holds (2 of 2 claims)\n"
+    )
 
 
 def test_queues_lists_what_is_in_sight(world):

@@ -32,41 +32,65 @@ class Model(Base):
 '''
 
 MISSES = [
-    ("from .interfaces import SupportsEagle3",
-     "line 2: from pkg.interfaces are imported SupportsLoRA, SupportsPP"),
-    ("from .other import SupportsPP",
-     "line 2: there is `from pkg.interfaces import SupportsPP` instead"),
+    (
+        "from .interfaces import SupportsEagle3",
+        "line 2: from pkg.interfaces are imported SupportsLoRA, SupportsPP",
+    ),
+    (
+        "from .other import SupportsPP",
+        "line 2: there is `from pkg.interfaces import SupportsPP` instead",
+    ),
     ("import torch", ": torch is not imported"),
     ("import numpy", "line 6: the module is there as `import numpy as np`"),
     ("from torch import nn", ": nothing is imported from torch"),
     ("class Modell(Base): ...", ", Modell: there is no class Modell here; there is a class Model"),
     ("class Model(Other): ...", "line 9, Model: it has Base"),
-    ("class Model:\n    fall_back = True",
-     "line 10, Model: nothing fits `fall_back = True`; nearest is line 10: `fall_back = False`"),
-    ("class Model:\n    def backward(self): ...",
-     "line 9, Model.backward: there is no def backward here"),
-    ("class Model:\n    def forward(self, y): ...",
-     "line 12, Model.forward: the def has no parameter y; it has (self, x)"),
-    ("class Model:\n    @other\n    def ready(self): ...",
-     "line 24, Model.ready: the def has no decorator `other`"),
-    ("class Model:\n    def ready(self, fast=False): ...",
-     "line 24, Model.ready: annotations or defaults differ: `def ready(self, *, fast=True):`"),
-    ("class Model:\n    async def ready(self): ...",
-     "line 24, Model.ready: the def is not async"),
-    ("class Model:\n    def ready(self):\n        self.state == 'set'",
-     "line 25, Model.ready: nothing fits `self.state == 'set'`; "
-     "nearest is line 25: `return self.state == \"ready\"`"),
+    (
+        "class Model:\n    fall_back = True",
+        "line 10, Model: nothing fits `fall_back = True`; nearest is line 10: `fall_back = False`",
+    ),
+    (
+        "class Model:\n    def backward(self): ...",
+        "line 9, Model.backward: there is no def backward here",
+    ),
+    (
+        "class Model:\n    def forward(self, y): ...",
+        "line 12, Model.forward: the def has no parameter y; it has (self, x)",
+    ),
+    (
+        "class Model:\n    @other\n    def ready(self): ...",
+        "line 24, Model.ready: the def has no decorator `other`",
+    ),
+    (
+        "class Model:\n    def ready(self, fast=False): ...",
+        "line 24, Model.ready: annotations or defaults differ: `def ready(self, *, fast=True):`",
+    ),
+    ("class Model:\n    async def ready(self): ...", "line 24, Model.ready: the def is not async"),
+    (
+        "class Model:\n    def ready(self):\n        self.state == 'set'",
+        "line 25, Model.ready: nothing fits `self.state == 'set'`; "
+        'nearest is line 25: `return self.state == "ready"`',
+    ),
     # The trap: the loop is there, and only the line inside is out of order.
-    ("class Model:\n    def forward(self):\n        embed(_)\n        for _i_, _ in enumerate(_):\n"
-     "            if _i_ in self.chosen:\n                log(_)\n                _.append(_)\n        return _",
-     "line 18, Model.forward: line 16 `for index, layer in enumerate(self.layers):` fits; "
-     "in it line 17 `if index in self.chosen:` fits; in it 1 of 2 statements fit; "
-     "`_.append(_)` does not; line 18 fits, but before what the sketch has above it"),
-    ("class Model:\n    def forward(self):\n        for _i_, _ in enumerate(_):\n            _i_(_)",
-     "line 18, Model.forward: line 16 `for index, layer in enumerate(self.layers):` fits; "
-     "in it nothing fits `_i_(_)`; line 18 fits with other names"),
-    ("class Model:\n    def forward(self):\n        return _\n        log(_)  # absent",
-     "line 19, Model.forward: 1 of 2 statements fit; `log(_)` is there"),
+    (
+        "class Model:\n    def forward(self):\n        embed(_)\n"
+        "        for _i_, _ in enumerate(_):\n"
+        "            if _i_ in self.chosen:\n                log(_)\n"
+        "                _.append(_)\n        return _",
+        "line 18, Model.forward: line 16 `for index, layer in enumerate(self.layers):` fits; "
+        "in it line 17 `if index in self.chosen:` fits; in it 1 of 2 statements fit; "
+        "`_.append(_)` does not; line 18 fits, but before what the sketch has above it",
+    ),
+    (
+        "class Model:\n    def forward(self):\n"
+        "        for _i_, _ in enumerate(_):\n            _i_(_)",
+        "line 18, Model.forward: line 16 `for index, layer in enumerate(self.layers):` fits; "
+        "in it nothing fits `_i_(_)`; line 18 fits with other names",
+    ),
+    (
+        "class Model:\n    def forward(self):\n        return _\n        log(_)  # absent",
+        "line 19, Model.forward: 1 of 2 statements fit; `log(_)` is there",
+    ),
     ("class Model:\n    x = 1\n    fall_back = ...  # absent", "line 10, Model: it is there"),
     ("class Model: ...  # absent", "line 9: it is there"),
     ("other = 1", "line 6: nothing fits `other = 1`; nearest is line 6: `import numpy as np`"),
@@ -77,7 +101,9 @@ MISSES = [
 def test_a_failed_claim_names_file_line_qualified_name_and_what_comes_nearest(said, text):
     loaded = sketch.load(f"# in pkg/model.py\n{said}\n".encode(), name="s.pyi")
 
-    (*_, claim) = [one for one in sketch.judge(loaded, "1.0", {"pkg/model.py": TEXT}.get) if not one.held]
+    (*_, claim) = [
+        one for one in sketch.judge(loaded, "1.0", {"pkg/model.py": TEXT}.get) if not one.held
+    ]
 
     comma = "" if text[0] in ",:" else ", "
     assert claim.nearest == f"pkg/model.py{comma}{text}"
@@ -114,14 +140,29 @@ UNREADABLE = [
     (b"# in m.py whn <1\n", 1, "'# in m.py whn <1' begins no section"),
     (b"# in m.py when 1.2\n", 1, "'1.2' is not a version specifier"),
     (b"# in m.py\nx = 1\n# in n.py\n\ndef f(:\n", 5, "invalid syntax: 'def f(:'"),
-    (b"# in m.py\nf(a=1, ...)\n", 2, "positional argument follows keyword argument: 'f(a=1, ...)'"),
+    (
+        b"# in m.py\nf(a=1, ...)\n",
+        2,
+        "positional argument follows keyword argument: 'f(a=1, ...)'",
+    ),
     (b"# in m.py\nx = 1  # when soon\n", 2, "'soon' is not a version specifier"),
     (b"# in m.py\nx = 1  # when\n", 2, "'# when' names no version"),
     (b"# in m.py\nx = 1\n# given\n", 3, "the mark '# given' stands at no statement"),
-    (b"# in m.py\ndef f():\n    x = 1\n    # given\ny = 1\n", 4, "the mark '# given' stands at no statement"),
-    (b"# in m.py\nif x:\n    y\n# given\nelse:\n    z\n", 4, "the mark '# given' stands at no statement"),
-    (b"# in m.py\n# given that it is so\nx = 1\n", 2,
-     "'# given that it is so' is neither the mark `given` nor a comment"),
+    (
+        b"# in m.py\ndef f():\n    x = 1\n    # given\ny = 1\n",
+        4,
+        "the mark '# given' stands at no statement",
+    ),
+    (
+        b"# in m.py\nif x:\n    y\n# given\nelse:\n    z\n",
+        4,
+        "the mark '# given' stands at no statement",
+    ),
+    (
+        b"# in m.py\n# given that it is so\nx = 1\n",
+        2,
+        "'# given that it is so' is neither the mark `given` nor a comment",
+    ),
 ]
 
 
@@ -160,9 +201,16 @@ def test_a_release_that_is_no_version_is_said():
 @pytest.mark.parametrize(
     "place",
     [
-        "@\nx = 1\n", "x = 1  @\n", "x = [  @\n    1,\n]\n", "x = [\n    1,\n]  @\n",
-        "@\n# more\nx = 1\n", "@\n\nx = 1\n", "@\n@deco\ndef f(): ...\n".replace("@deco", "@ deco"),
-        "def f(\n    a,\n):  @\n    x = 1\n", "if a: x = 1  @\n", "@\ntry:\n    x\nfinally:\n    y\n",
+        "@\nx = 1\n",
+        "x = 1  @\n",
+        "x = [  @\n    1,\n]\n",
+        "x = [\n    1,\n]  @\n",
+        "@\n# more\nx = 1\n",
+        "@\n\nx = 1\n",
+        "@\n@deco\ndef f(): ...\n".replace("@deco", "@ deco"),
+        "def f(\n    a,\n):  @\n    x = 1\n",
+        "if a: x = 1  @\n",
+        "@\ntry:\n    x\nfinally:\n    y\n",
     ],
 )
 def test_marks_stand_above_or_behind_a_statement(mark, place):

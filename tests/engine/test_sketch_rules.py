@@ -30,7 +30,12 @@ IN_A_DEF = [
     ("R2 hole", "_ = g(_)", "x.y = g(1 + 1)", "x.y = g()"),
     ("R2 the same tree", "_x_ = g()\nh(_x_)", "a.b = g()\nh(a . b)", "a.b = g()\nh(a.c)"),
     ("R2 exactly two values", "return _, _", "return a, b", "return a, b, c"),
-    ("R2 loop target", "for _i_ in r:\n    g(_i_)", "for k in r:\n    g(k)", "for k in r:\n    g(j)"),
+    (
+        "R2 loop target",
+        "for _i_ in r:\n    g(_i_)",
+        "for k in r:\n    g(k)",
+        "for k in r:\n    g(j)",
+    ),
     ("R2 an attribute is no hole", "self._x_ = 1", "self._x_ = 1", "self._y_ = 1"),
     ("R2 no hole in a starred item", "f(_)", "f(a)", "f(*a)"),
     ("R3 at least", '["a", "b", ...]', '["b", "c", "a"]', '["b", "c"]'),
@@ -55,42 +60,112 @@ IN_A_DEF = [
     ("R5 parentheses", "a = (b + c)", "a = b + c", "a = c + b"),
     ("R5 nothing is folded", "a = 1000", "a = 1000", "a = 1_000"),
     ("R5 subscripts", "a[1, 2]", "a[(1, 2)]", "a[1]"),
-    ("R5 lambda", "g(lambda a, *b, c=1: a)", "g(lambda a,*b,c = 1: (a))", "g(lambda a, *b, c=2: a)"),
+    (
+        "R5 lambda",
+        "g(lambda a, *b, c=1: a)",
+        "g(lambda a,*b,c = 1: (a))",
+        "g(lambda a, *b, c=2: a)",
+    ),
     ("R5 async comprehension", "[i async for i in a]", "[i async for i in a]", "[i for i in a]"),
     ("R6 silence", "'''text'''\npass\n...\na = 1", "a = 1", "b = 1"),
     ("R7 order", "a()\nb()", "a()\nx()\nb()", "b()\na()"),
-    ("R7 at any depth", "a()\nb()", "a()\nif x:\n    while y:\n        b()", "if x:\n    b()\na()"),
-    ("R7 begins after", "if x:\n    a = 1\nb = 2", "if x:\n    a = 1\nb = 2", "if x:\n    a = 1\n    b = 2"),
+    (
+        "R7 at any depth",
+        "a()\nb()",
+        "a()\nif x:\n    while y:\n        b()",
+        "if x:\n    b()\na()",
+    ),
+    (
+        "R7 begins after",
+        "if x:\n    a = 1\nb = 2",
+        "if x:\n    a = 1\nb = 2",
+        "if x:\n    a = 1\n    b = 2",
+    ),
     ("R7 not in a def", "a = 1", "def g():\n    pass\na = 1", "def g():\n    a = 1"),
     ("R7 not in a class", "a = 1", "if x:\n    a = 1", "class A:\n    a = 1"),
     ("R7 not in a lambda", "a()", "g(lambda: 1, a())", "g(lambda: a())"),
-    ("R7 in a def that is named", "def g():\n    a = 1", "def g():\n    a = 1", "def h():\n    a = 1"),
-    ("R7 in a class that is named", "class A(B):\n    x = 1", "class A(C, B):\n    y = 2\n    x = 1",
-     "class A(C):\n    x = 1"),
+    (
+        "R7 in a def that is named",
+        "def g():\n    a = 1",
+        "def g():\n    a = 1",
+        "def h():\n    a = 1",
+    ),
+    (
+        "R7 in a class that is named",
+        "class A(B):\n    x = 1",
+        "class A(C, B):\n    y = 2\n    x = 1",
+        "class A(C):\n    x = 1",
+    ),
     ("R8 the kind", "for i in a:\n    b()", "for i in a:\n    b()", "async for i in a:\n    b()"),
     ("R8 the header", "while a:\n    b()", "while a:\n    b()", "while c:\n    b()"),
-    ("R8 the body", "with a as x:\n    b()", "with a as x:\n    b()", "with a as x:\n    c()\nb()"),
-    ("R8 elif", "if a:\n    b()", "if x:\n    y()\nelif a:\n    b()", "if x:\n    b()\nelif y:\n    a()"),
-    ("R8 else", "if a:\n    b()\nelse:\n    c()", "if a:\n    b()\nelif x:\n    y()\nelse:\n    c()",
-     "if a:\n    b()\nc()"),
-    ("R8 else of that statement", "if a:\n    b()\nelse:\n    c()", "if a:\n    b()\nelse:\n    c()",
-     "if a:\n    b()\nif x:\n    y()\nelse:\n    c()"),
-    ("R8 elif of that statement", "if a:\n    ...\nelif b:\n    c()", "if a:\n    x\nelif b:\n    c()",
-     "if a:\n    x\nif b:\n    c()"),
-    ("R8 except", "try:\n    a()\nexcept E:\n    b()", "try:\n    a()\nexcept D:\n    x\nexcept E:\n    b()",
-     "try:\n    a()\nexcept D:\n    b()"),
-    ("R8 except as", "try:\n    ...\nexcept E as _e_:\n    b(_e_)", "try:\n    a()\nexcept E as x:\n    b(x)",
-     "try:\n    a()\nexcept E as x:\n    b(y)"),
-    ("R8 finally", "try:\n    a()\nfinally:\n    b()", "try:\n    a()\nfinally:\n    b()",
-     "try:\n    a()\nexcept E:\n    b()"),
-    ("R8 loop else", "for i in a:\n    ...\nelse:\n    b()", "for i in a:\n    x\nelse:\n    b()",
-     "for i in a:\n    x\nb()"),
-    ("R8 case", "match a:\n    case [1, _x_]:\n        b(_x_)",
-     "match a:\n    case 0:\n        pass\n    case [1, z]:\n        b(z)",
-     "match a:\n    case [2, z]:\n        b(z)"),
+    (
+        "R8 the body",
+        "with a as x:\n    b()",
+        "with a as x:\n    b()",
+        "with a as x:\n    c()\nb()",
+    ),
+    (
+        "R8 elif",
+        "if a:\n    b()",
+        "if x:\n    y()\nelif a:\n    b()",
+        "if x:\n    b()\nelif y:\n    a()",
+    ),
+    (
+        "R8 else",
+        "if a:\n    b()\nelse:\n    c()",
+        "if a:\n    b()\nelif x:\n    y()\nelse:\n    c()",
+        "if a:\n    b()\nc()",
+    ),
+    (
+        "R8 else of that statement",
+        "if a:\n    b()\nelse:\n    c()",
+        "if a:\n    b()\nelse:\n    c()",
+        "if a:\n    b()\nif x:\n    y()\nelse:\n    c()",
+    ),
+    (
+        "R8 elif of that statement",
+        "if a:\n    ...\nelif b:\n    c()",
+        "if a:\n    x\nelif b:\n    c()",
+        "if a:\n    x\nif b:\n    c()",
+    ),
+    (
+        "R8 except",
+        "try:\n    a()\nexcept E:\n    b()",
+        "try:\n    a()\nexcept D:\n    x\nexcept E:\n    b()",
+        "try:\n    a()\nexcept D:\n    b()",
+    ),
+    (
+        "R8 except as",
+        "try:\n    ...\nexcept E as _e_:\n    b(_e_)",
+        "try:\n    a()\nexcept E as x:\n    b(x)",
+        "try:\n    a()\nexcept E as x:\n    b(y)",
+    ),
+    (
+        "R8 finally",
+        "try:\n    a()\nfinally:\n    b()",
+        "try:\n    a()\nfinally:\n    b()",
+        "try:\n    a()\nexcept E:\n    b()",
+    ),
+    (
+        "R8 loop else",
+        "for i in a:\n    ...\nelse:\n    b()",
+        "for i in a:\n    x\nelse:\n    b()",
+        "for i in a:\n    x\nb()",
+    ),
+    (
+        "R8 case",
+        "match a:\n    case [1, _x_]:\n        b(_x_)",
+        "match a:\n    case 0:\n        pass\n    case [1, z]:\n        b(z)",
+        "match a:\n    case [2, z]:\n        b(z)",
+    ),
     ("R9 within a statement", "a + b", "x = g(a + b)", "x = g(a - b)"),
     ("R9 within a header", "g(a)", "if not g(a):\n    pass", "if not g(b):\n    pass"),
-    ("R9 within an except header", "E", "try:\n    a\nexcept (D, E):\n    pass", "try:\n    a\nexcept D:\n    pass"),
+    (
+        "R9 within an except header",
+        "E",
+        "try:\n    a\nexcept (D, E):\n    pass",
+        "try:\n    a\nexcept D:\n    pass",
+    ),
     ("R9 in the statement before", "x.append(_)\na + b", "x.append(a + b)", "a + b\nx.append(c)"),
     ("R9 in the assignment before", "x = _\na + b", "x = g(a + b)", "x = g(a)"),
     ("R9 no keyword's name", "lm", "g(lm)", "g(lm=1)"),
@@ -100,11 +175,41 @@ IN_A_DEF = [
     ("R10 chain", "a = v", "b = a = v", "b = v"),
     ("R10 asks the annotation", "a: T = v", "a: T = v", "a = v"),
     ("R10 annotation alone", "a: T", "a: T = v", "a: U = v"),
+    (
+        "R2 the same string",
+        "_x_ = g()\nh(_x_)",
+        "a['k', 1] = g()\nh(a[\"k\", 1])",
+        "a['k'] = 1\nh(a)",
+    ),
+    (
+        "R2 the same f-string",
+        "g(_x_)\nh(_x_)",
+        "g(f'{a!r:>2}')\nh(f\"{a!r:>2}\")",
+        "g(f'{a}')\nh(b)",
+    ),
+    ("R5 joined bytes", "g(b'ab')", "g(b'a' b'b')", "g(b'a')"),
+    ("R7 nested defs go by name", "def g(a): ...", "def g(a, b): ...", "async def g(a): ..."),
+    (
+        "R7 nested classes go by name",
+        "class A:\n    x = 1",
+        "class A:\n    x = 1",
+        "class B:\n    x = 1",
+    ),
+    ("R8 header alone", "while a: ...", "while a:\n    b()", "while b:\n    a()"),
+    ("R0 absent import", "a()\nimport b  # absent", "a()\nimport c", "a()\nimport b"),
+    (
+        "R0 absent member",
+        "class A:\n    x = 1\n    y = 1  # absent",
+        "class A:\n    x = 1",
+        "class A:\n    x = 1\n    y = 1",
+    ),
     ("R12 in a def", "from a import b, c", "from a import c\nfrom a import b", "from a import b"),
 ]
 
 
-@pytest.mark.parametrize(("said", "good", "bad"), [row[1:] for row in IN_A_DEF], ids=[r[0] for r in IN_A_DEF])
+@pytest.mark.parametrize(
+    ("said", "good", "bad"), [row[1:] for row in IN_A_DEF], ids=[r[0] for r in IN_A_DEF]
+)
 def test_a_line_of_a_def_holds_where_it_should_and_only_there(said, good, bad):
     assert holds(body(said), body(good))
     assert not holds(body(said), body(bad))
@@ -115,52 +220,119 @@ AT_THE_TOP = [
     ("R6 a def alone", "def f(self): ...", "def f(self, x):\n    return 1", "def g(self): ..."),
     ("R6 a class alone", "class A: ...", "class A(B):\n    x = 1", "class B: ..."),
     ("R8 async def", "async def f(): ...", "async def f():\n    return 1", "def f(): ..."),
-    ("R11 qualified name", "class A:\n    class B:\n        x = 1", "class A:\n    class B:\n        x = 1",
-     "class A: ...\nclass B:\n    x = 1"),
-    ("R11 last class", "class A:\n    x = 1", "class A: ...\nclass A:\n    x = 1", "class A:\n    x = 1\nclass A: ..."),
+    (
+        "R11 qualified name",
+        "class A:\n    class B:\n        x = 1",
+        "class A:\n    class B:\n        x = 1",
+        "class A: ...\nclass B:\n    x = 1",
+    ),
+    (
+        "R11 last class",
+        "class A:\n    x = 1",
+        "class A: ...\nclass A:\n    x = 1",
+        "class A:\n    x = 1\nclass A: ...",
+    ),
     ("R11 no order", "a = 1\nb = 2", "b = 2\na = 1", "b = 2"),
     ("R11 any depth", "a = 1", "if x:\n    a = 1", "def f():\n    a = 1"),
     ("R11 module is no class", "a = 1", "a = 1", "class A:\n    a = 1"),
     ("R11 bases", "class A(B): ...", "class A(C, B): ...", "class A(C): ..."),
     ("R11 dotted base", "class A(m.B): ...", "class A(m.B): ...", "class A(B): ..."),
     ("R11 bases and a gap", "class A(..., B): ...", "class A(B): ...", "class A: ..."),
-    ("R11 class keywords", "class A(metaclass=M): ...", "class A(B, metaclass=M): ...", "class A(M): ..."),
+    (
+        "R11 class keywords",
+        "class A(metaclass=M): ...",
+        "class A(B, metaclass=M): ...",
+        "class A(M): ...",
+    ),
     ("R11 class decorators", "@d\nclass A: ...", "@c\n@d\nclass A: ...", "@c\nclass A: ..."),
-    ("R11 members", "class A:\n    x = ...\n    def f(self): ...", "class A:\n    def f(self): ...\n    x: int = 2",
-     "class A:\n    def f(self): ..."),
+    (
+        "R11 members",
+        "class A:\n    x = ...\n    def f(self): ...",
+        "class A:\n    def f(self): ...\n    x: int = 2",
+        "class A:\n    def f(self): ...",
+    ),
     ("R11 parameters", "def f(a, c): ...", "def f(c, b, *, a): ...", "def f(a, b): ..."),
-    ("R11 starred parameters", "def f(*args, **kw): ...", "def f(x, *args, **kw): ...", "def f(args, kw): ..."),
+    (
+        "R11 starred parameters",
+        "def f(*args, **kw): ...",
+        "def f(x, *args, **kw): ...",
+        "def f(args, kw): ...",
+    ),
     ("R11 parameter annotation", "def f(a: int): ...", "def f(a: int): ...", "def f(a): ..."),
     ("R11 parameter default", "def f(a=1): ...", "def f(a: int = 1): ...", "def f(a=2): ..."),
     ("R11 return annotation", "def f() -> int: ...", "def f() -> int: ...", "def f(): ..."),
     ("R11 no annotation asked", "def f(a): ...", "def f(a: int = 1) -> str: ...", "def f(b): ..."),
     ("R11 decorators", "@d(...)\ndef f(): ...", "@c\n@d(1, 2)\ndef f(): ...", "@c\ndef f(): ..."),
-    ("R11 a def that is replaced", "def f():\n    a()", "if x:\n    def f():\n        a()\nelse:\n    def f(): ...",
-     "def f():\n    a()\ndef f(): ..."),
-    ("R11 a property keeps its getter", "def f(self):\n    return 1",
-     "class A: ...\n@property\ndef f(self):\n    return 1\n@f.setter\ndef f(self, v): ...", "def f(self): ..."),
-    ("R11 parameter hole", "def f(_p_):\n    return _p_", "def f(x):\n    return x", "def f(x):\n    return y"),
+    (
+        "R11 a def that is replaced",
+        "def f():\n    a()",
+        "if x:\n    def f():\n        a()\nelse:\n    def f(): ...",
+        "def f():\n    a()\ndef f(): ...",
+    ),
+    (
+        "R11 a property keeps its getter",
+        "def f(self):\n    return 1",
+        "class A: ...\n@property\ndef f(self):\n    return 1\n@f.setter\ndef f(self, v): ...",
+        "def f(self): ...",
+    ),
+    (
+        "R11 parameter hole",
+        "def f(_p_):\n    return _p_",
+        "def f(x):\n    return x",
+        "def f(x):\n    return y",
+    ),
     ("R12 name", "from a import b", "from a import (\n    c,\n    b,\n)", "from a import c"),
     ("R12 relative is absolute", "from .x import y", "from pkg.x import y", "from x import y"),
     ("R12 absolute is relative", "from pkg.x import y", "from . x import y", "from ..x import y"),
     ("R12 as", "import a as b", "import a as b", "import a"),
     ("R12 no as", "from a import b", "from a import b", "from a import b as c"),
-    ("R12 star gives no name", "from a import b", "from a import *\nfrom a import b", "from a import *"),
+    (
+        "R12 star gives no name",
+        "from a import b",
+        "from a import *\nfrom a import b",
+        "from a import *",
+    ),
     ("R12 star itself", "from a import *", "from a import *", "from b import *"),
     ("R12 dotted module", "import a.b", "import a.b, c", "import a"),
-    ("R12 in that scope", "from a import b", "try:\n    from a import b\nexcept E: ...", "def f():\n    from a import b"),
-    ("R12 in a class", "class A:\n    from a import b", "class A:\n    from a import b", "from a import b\nclass A: ..."),
+    (
+        "R12 in that scope",
+        "from a import b",
+        "try:\n    from a import b\nexcept E: ...",
+        "def f():\n    from a import b",
+    ),
+    (
+        "R12 in a class",
+        "class A:\n    from a import b",
+        "class A:\n    from a import b",
+        "from a import b\nclass A: ...",
+    ),
     ("R0 absent", "# absent\nimport a", "import b", "import a"),
-    ("R0 absent def", "class A:\n    # absent\n    def f(self): ...", "class A: ...", "class A:\n    def f(self): ..."),
+    (
+        "R0 absent def",
+        "class A:\n    # absent\n    def f(self): ...",
+        "class A: ...",
+        "class A:\n    def f(self): ...",
+    ),
     ("R0 absent needs its scope", "class A:\n    x = 1  # absent", "class A: ...", "class B: ..."),
     ("R0 absent class", "# absent\nclass A: ...", "class B: ...", "class A: ..."),
-    ("R0 absent line", "def f():\n    a()\n    b()  # absent", "def f():\n    a()", "def f():\n    b()\n    a()"),
-    ("R0 absent shares holes", "def f():\n    # absent\n    g(_x_)\n    _x_ = h()",
-     "def f():\n    a = h()\n    g(b)", "def f():\n    a = h()\n    g(a)"),
+    (
+        "R0 absent line",
+        "def f():\n    a()\n    b()  # absent",
+        "def f():\n    a()",
+        "def f():\n    b()\n    a()",
+    ),
+    (
+        "R0 absent shares holes",
+        "def f():\n    # absent\n    g(_x_)\n    _x_ = h()",
+        "def f():\n    a = h()\n    g(b)",
+        "def f():\n    a = h()\n    g(a)",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("said", "good", "bad"), [r[1:] for r in AT_THE_TOP], ids=[r[0] for r in AT_THE_TOP])
+@pytest.mark.parametrize(
+    ("said", "good", "bad"), [r[1:] for r in AT_THE_TOP], ids=[r[0] for r in AT_THE_TOP]
+)
 def test_a_scope_holds_where_it_should_and_only_there(said, good, bad):
     assert holds(said, good)
     assert not holds(said, bad)
@@ -170,15 +342,26 @@ def test_a_scope_holds_where_it_should_and_only_there(said, good, bad):
     ("text", "held"),
     [
         ("for i, l in enumerate(ls):\n    if i in s:\n        aux.append(h)\nreturn h, aux", True),
-        ("for i, l in enumerate(ls):\n    if j in s:\n        aux.append(h)\nreturn h, aux", False),
-        ("for i, l in enumerate(ls):\n    if i in s:\n        aux.append(h)\nreturn h, other", False),
+        (
+            "for i, l in enumerate(ls):\n    if j in s:\n        aux.append(h)\nreturn h, aux",
+            False,
+        ),
+        (
+            "for i, l in enumerate(ls):\n    if i in s:\n        aux.append(h)\nreturn h, other",
+            False,
+        ),
         # R13: the first loop that fits is not the one that lets the rest fit.
-        ("for a, b in enumerate(ls):\n    if a in s:\n        x.append(h)\n"
-         "for c, d in enumerate(ls):\n    if c in s:\n        y.append(h)\nreturn h, y", True),
+        (
+            "for a, b in enumerate(ls):\n    if a in s:\n        x.append(h)\n"
+            "for c, d in enumerate(ls):\n    if c in s:\n        y.append(h)\nreturn h, y",
+            True,
+        ),
     ],
 )
 def test_a_sketch_holds_if_there_is_one_way_to_read_it(text, held):
-    said = body("for _i_, _ in enumerate(ls):\n    if _i_ in s:\n        _a_.append(_)\nreturn h, _a_")
+    said = body(
+        "for _i_, _ in enumerate(ls):\n    if _i_ in s:\n        _a_.append(_)\nreturn h, _a_"
+    )
 
     assert holds(said, body(text)) is held
 
@@ -204,7 +387,10 @@ def test_specs_are_judged_on_the_release_part_of_the_version(release, claims):
 
 
 def test_a_mark_covers_a_statement_with_all_it_holds():
-    said = b"# in m.py\n# given\nclass A:\n    x = 1\n    def f(self):\n        a()\nclass B:  # when >2\n    y = 1\n"
+    said = (
+        b"# in m.py\n# given\nclass A:\n    x = 1\n    def f(self):\n        a()\n"
+        b"class B:  # when >2\n    y = 1\n"
+    )
 
     found = sketch.judge(sketch.load(said, name="s.pyi"), "1.0", {"m.py": b""}.get)
 
@@ -241,7 +427,10 @@ y = 2
 
 
 def test_the_claims_are_the_same_ones_whatever_the_text_is():
-    said = b"# in m.py\nfrom a import b\nclass A(B):\n    x = 1\n    class C:\n        y = 1\n# in n.py\nz = 1\n"
+    said = (
+        b"# in m.py\nfrom a import b\nclass A(B):\n    x = 1\n    class C:\n        y = 1\n"
+        b"# in n.py\nz = 1\n"
+    )
     loaded = sketch.load(said, name="s.pyi")
     texts = [b"class A: ...", b"def (", b"", None, b"class A:\n    class C: ..."]
 

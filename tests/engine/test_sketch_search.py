@@ -44,10 +44,13 @@ def test_two_three_four_loose_statements_cost_in_proportion(loose, last):
     assert four <= 3 * two < 60_000
 
 
+@pytest.mark.slow
 def test_a_sketch_that_fits_in_too_many_ways_never_holds():
     said = "# in m.py\ndef big(x):\n    _a_ = _(_)\n    _b_ += _\n    h(_a_, _b_)\n"
 
-    (claim,) = sketch.judge(sketch.load(said.encode(), name="s.pyi"), "1", {"m.py": BIG.encode()}.get)
+    (claim,) = sketch.judge(
+        sketch.load(said.encode(), name="s.pyi"), "1", {"m.py": BIG.encode()}.get
+    )
 
     assert not claim.held
     assert claim.loose
@@ -90,11 +93,23 @@ STATEMENTS = st.recursive(
     SIMPLE,
     lambda inner: st.one_of(
         st.tuples(st.just("if"), st.tuples(VALUES, st.lists(inner, min_size=1, max_size=3))),
-        st.tuples(st.just("for"), st.tuples(NAMES, VALUES, st.lists(inner, min_size=1, max_size=3))),
-        st.tuples(st.just("else"), st.tuples(VALUES, st.lists(inner, min_size=1, max_size=2),
-                                             st.lists(inner, min_size=1, max_size=2))),
-        st.tuples(st.just("try"), st.tuples(st.lists(inner, min_size=1, max_size=2),
-                                            st.lists(inner, min_size=1, max_size=2))),
+        st.tuples(
+            st.just("for"), st.tuples(NAMES, VALUES, st.lists(inner, min_size=1, max_size=3))
+        ),
+        st.tuples(
+            st.just("else"),
+            st.tuples(
+                VALUES,
+                st.lists(inner, min_size=1, max_size=2),
+                st.lists(inner, min_size=1, max_size=2),
+            ),
+        ),
+        st.tuples(
+            st.just("try"),
+            st.tuples(
+                st.lists(inner, min_size=1, max_size=2), st.lists(inner, min_size=1, max_size=2)
+            ),
+        ),
     ),
     max_leaves=6,
 )
@@ -160,19 +175,23 @@ def held(said: str, text: str) -> bool:
     return claim.held
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(BODIES, st.integers(0, 99))
 def test_a_function_holds_as_a_sketch_of_itself(body, seed):
     assert held(function(body, seed), function(body, seed))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(BODIES, BODIES, st.integers(0, 99), st.integers(0, 99), st.data())
 def test_layout_never_changes_a_verdict(body, other, one, two, data):
     kept = data.draw(st.sampled_from([body, body[:-1] or body, body[1:] or body, other]))
 
     verdicts = {
-        held(function(kept, said), function(body, text)) for said in (one, two) for text in (one, two)
+        held(function(kept, said), function(body, text))
+        for said in (one, two)
+        for text in (one, two)
     }
 
     assert len(verdicts) == 1
@@ -180,8 +199,22 @@ def test_layout_never_changes_a_verdict(body, other, one, two, data):
 
 
 LINES = st.recursive(
-    st.sampled_from(["_a_ = _", "_b_ = _a_", "_a_ = _b_", "x = _", "_ = _", "f(_a_)", "f(_b_)",
-                     "_a_ + _b_", "_a_", "return _a_", "f(_a_)  # absent", "x = _a_  # absent"]),
+    st.sampled_from(
+        [
+            "_a_ = _",
+            "_b_ = _a_",
+            "_a_ = _b_",
+            "x = _",
+            "_ = _",
+            "f(_a_)",
+            "f(_b_)",
+            "_a_ + _b_",
+            "_a_",
+            "return _a_",
+            "f(_a_)  # absent",
+            "x = _a_  # absent",
+        ]
+    ),
     lambda inner: st.tuples(
         st.sampled_from(["if _:", "if _a_:", "for _a_ in _:", "for _ in _b_:"]),
         st.lists(inner, min_size=1, max_size=2),
@@ -189,7 +222,9 @@ LINES = st.recursive(
     max_leaves=4,
 )
 TEXTS = st.recursive(
-    st.sampled_from(["x = y", "y = x", "x = 1", "f(x)", "f(y)", "y = f(x + y)", "return x", "z = x"]),
+    st.sampled_from(
+        ["x = y", "y = x", "x = 1", "f(x)", "f(y)", "y = f(x + y)", "return x", "z = x"]
+    ),
     lambda inner: st.tuples(
         st.sampled_from(["if x:", "if f(y):", "for x in y:", "for y in x:"]),
         st.lists(inner, min_size=1, max_size=3),
@@ -231,6 +266,7 @@ class Naive:
                     yield from self.sequence(lines[1:], places, left, bound)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=400)
 @given(st.lists(LINES, min_size=1, max_size=4), st.lists(TEXTS, min_size=1, max_size=5))
 def test_the_search_finds_what_trying_everything_finds(lines, texts):

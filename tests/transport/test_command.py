@@ -60,7 +60,7 @@ def test_host_without_python_is_an_error_of_the_host(tmp_path):
 
 
 def test_command_that_cannot_be_started_is_named():
-    with pytest.raises(endings.NoHostAgent, match="'nosuchssh' cannot be started"):
+    with pytest.raises(UsageError, match="'nosuchssh' cannot be started"):
         command.converse(["nosuchssh", "gpu1"], None, talk.read("/tmp"))
 
 
