@@ -264,7 +264,7 @@ def test_a_mend_means_the_same_environment(world):
 
     done = world.here("pop")
 
-    assert f"  mend: patchq diff -z --target {world.site} | patch -R -p1 -d {world.site}" in (
+    assert f"  mend: patchq diff --target {world.site} -z | patch -R -p1 -d {world.site}" in (
         done.stderr
     )
     mend = done.stderr.split("mend: ")[1].split("   #")[0]
