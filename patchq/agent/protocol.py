@@ -90,7 +90,7 @@ def _inflate(tail: bytes, size: int) -> bytes:
     return data
 
 
-# Code points that HFS+ ignores in names, so that ".g\u200cit" opens ".git" there (git's verify_path).
+# Code points that HFS+ ignores in names: ".g\u200cit" opens ".git" there (git's verify_path).
 _IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 
 
