@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import click
 
 from patchq import __version__
+from patchq.cli.plain import plain
 from patchq.errors import ExitCode, PatchqError
 from patchq.report import SCHEMA
 
@@ -154,7 +155,7 @@ def _say(as_json: bool, what: str, why: str, mend: str, code: ExitCode) -> int:
     parts = [f"patchq: {what}"]
     parts += ["  why: " + "\n       ".join(why.split("\n"))] if why else []
     parts += [f"  mend: {mend}"] if mend else []
-    click.echo("\n".join(parts), err=True)
+    click.echo(plain("\n".join(parts)), err=True)
     return code
 
 

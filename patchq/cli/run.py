@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from patchq.cli import places
+from patchq.cli.plain import plain
 from patchq.conversation.look import Aim
 from patchq.errors import PatchqError, UsageError
 from patchq.report import Report
@@ -162,8 +163,10 @@ def show(report: Report, as_json: bool, *, quiet: bool = False) -> int:
             for line in lines
             if line and not line.startswith(("patching file ", "Restoring ", "would change "))
         )
+    raw = report.document.get("verb") == "diff" and not out.isatty()  # a patch for a file or pipe
     if lines:
-        click.echo("\n".join(lines))
+        text = "\n".join(lines)
+        click.echo(text if raw else plain(text))
     for note in report.notes:
-        click.echo(note, err=True)
+        click.echo(plain(note), err=True)
     return report.exit_code

@@ -7,7 +7,7 @@ import sys
 import click
 import pytest
 
-from patchq.cli import main
+from patchq.cli import main, plain
 from patchq.errors import ExitCode
 
 
@@ -103,3 +103,7 @@ def test_a_bug_is_not_dressed_up(tmp_path):
     assert done.returncode == ExitCode.BUG
     assert "ZeroDivisionError" in done.stderr
     assert "command: patchq top" in (tmp_path / "last-bug.txt").read_text()
+
+
+def test_text_that_would_drive_a_terminal_is_shown_instead():
+    assert plain.plain("a\x1b[31mred\x07\x9b\tb\nc") == "a\\x1b[31mred\\x07\\x9b\tb\nc"
