@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests import ssh_lab  # noqa: E402  (the checkout's own lab of loopback hosts)
+from tests.field_fault import split_import  # noqa: E402
 
 RELEASE = "vllm==0.16.0"
 QUEUE = ROOT / "queues" / "kimi-k2.5-eagle3"
@@ -118,15 +119,7 @@ def refusals(demo: Demo) -> None:
     demo.say("The fault from the field: sed split an import list, without parentheses")
     broken = demo.folder / "queues" / "broken"
     shutil.copytree(QUEUE, broken)
-    patch = broken / "0.16.0" / "10-deepseek-v2-aux-states.patch"
-    lines = patch.read_text().split("\n")
-    at = lines.index("+from .interfaces import (")
-    lines[at : at + 2] = [lines[at].replace("(", lines[at + 1].lstrip("+ "))]
-    del lines[lines.index("+)", at)]
-    counts = next(i for i in range(at, -1, -1) if lines[i].startswith("@@ "))
-    start, count = lines[counts].split(" ")[2].split(",")
-    lines[counts] = lines[counts].replace(f"{start},{count} ", f"{start},{int(count) - 2} ")
-    patch.write_text("\n".join(lines))
+    split_import(broken / "0.16.0" / "10-deepseek-v2-aux-states.patch")
     demo.run("patchq lint --queue queues/broken --write", expect=1)
     demo.run("patchq pop -a -q --queue kimi-k2.5-eagle3 --target site")
     demo.run("patchq push -a --queue queues/broken --target site", expect=3)

@@ -6,24 +6,13 @@ import subprocess
 import pytest
 
 from tests import ssh_lab
+from tests.field_fault import split_import
 from tests.real.conftest import QUEUE
 from tests.real.test_kimi_series import digests
 
 pytestmark = pytest.mark.slow
 
 DEEPSEEK = "vllm/model_executor/models/deepseek_v2.py"
-
-
-def split_import(patch):
-    """Take the parentheses from the import list that the patch writes, as sed once did."""
-    lines = patch.read_text().split("\n")
-    at = lines.index("+from .interfaces import (")
-    lines[at : at + 2] = [lines[at].replace("(", lines[at + 1].lstrip("+ "))]
-    del lines[lines.index("+)", at)]
-    counts = next(i for i in range(at, -1, -1) if lines[i].startswith("@@ "))
-    start, count = lines[counts].split(" ")[2].split(",")
-    lines[counts] = lines[counts].replace(f"{start},{count} ", f"{start},{int(count) - 2} ")
-    patch.write_text("\n".join(lines))
 
 
 def test_an_import_list_without_parentheses_is_refused_before_anything_is_live(
