@@ -198,7 +198,7 @@ from patchq.conversation.goal import Upto
 from patchq.fleet import one
 from patchq.queue import store
 from patchq.queue.heads import Heads
-import patchq.engine.apply, patchq.engine.diff, patchq.queue.patchfile
+import git, platformdirs, patchq.engine.apply, patchq.engine.diff, patchq.queue.patchfile
 verb, queue, target = sys.argv[1:]
 aim = look.Aim((store.open(Path(queue)),), places.cache, True, target, True)
 verb = {"push": move.push, "pop": move.pop}[verb]
