@@ -97,6 +97,7 @@ def run(
         named=target.queue is not None,
         target=where,
         explicit=target.python is not None or target.target is not None,
+        remote=target.host is not None,
     )
     try:
         report = _converse(target, make(aim), writing)

@@ -14,7 +14,7 @@ from patchq.plan import Conflict, Kind, Plan
 from patchq.report import Report
 
 MENDS = {
-    Kind.DRIFT: "patchq diff -z   # shows the edit; put the file back: {reinstall}",
+    Kind.DRIFT: "patchq diff -z | patch -R -p1 -d {site}   # takes the edit back",
     Kind.ANOTHER_QUEUE: "patchq status   # shows the stack; pop the other queue's patch first",
     Kind.WRONG_RELEASE: "patchq queues   # lists the releases that have a series",
     Kind.PARTIAL: "{reinstall}",
@@ -79,9 +79,14 @@ def _lines(seen: look.Sight, conflict: Conflict) -> list[str]:
     if why:
         lines.append("  why: " + "\n       ".join("; ".join(why).splitlines()))
     mend = MENDS[conflict.kind]
-    if conflict.kind is Kind.DRIFT and conflict.path in standing.recorded(seen.survey.stack):
-        mend = f"patchq diff -z | patch -R -p1 -d {seen.survey.site}   # takes the edit back"
-    mend = mend.format(reinstall=reinstall, patch=conflict.patch, queue=seen.queue.folder)
+    if conflict.kind is Kind.DRIFT and seen.remote:
+        mend = "patchq diff -z   # shows the edit; to put the file back there: {reinstall}"
+    mend = mend.format(
+        site=seen.survey.site,
+        reinstall=reinstall,
+        patch=conflict.patch,
+        queue=seen.queue.folder,
+    )
     lines.append(f"  mend: {mend}")
     return lines
 

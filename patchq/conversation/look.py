@@ -28,6 +28,7 @@ class Aim:
 
     `named` is true where the user named the queue; `target` is a ``--target``
     folder; `explicit` is true where the user named the interpreter or folder.
+    `remote` is true where it is not on this machine.
     `cache` names the controller's folder of verdicts and pristine releases.
     """
 
@@ -36,6 +37,7 @@ class Aim:
     named: bool = False
     target: str | None = None
     explicit: bool = False
+    remote: bool = False
 
     def request(self, op: str, distribution: str, **more: object) -> Request:
         """Return a request to the agent about one distribution."""
@@ -76,6 +78,7 @@ class Sight:
     extra: Mapping[str, object] = field(default_factory=dict)
     texts: Mapping[str, bytes] = field(default_factory=dict)
     target: str | None = None
+    remote: bool = False
 
     @property
     def release(self) -> str:
@@ -156,6 +159,7 @@ def sight(aim: Aim, want: Want | None = None) -> Conversation[Sight]:
                     reply.message["ok"],
                     reply.blobs,
                     aim.target,
+                    aim.remote,
                 )
             )
     return _only(aim, seen)

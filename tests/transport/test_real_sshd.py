@@ -62,15 +62,15 @@ def test_agent_is_gone_after_the_conversation(real):
 
     def look():
         yield from talk.read(server.home)
-        return _agents()
+        return _agents(server.user)
 
     during = reach(home, look())
     until = time.monotonic() + 5
-    while during & _agents() and time.monotonic() < until:
+    while during & _agents(server.user) and time.monotonic() < until:
         os.sched_yield()
 
     assert during
-    assert not during & _agents()
+    assert not during & _agents(server.user)
 
 
 def test_host_that_forces_a_command_is_told():
@@ -128,8 +128,18 @@ def _all():
     return [int(path.name) for path in Path("/proc").glob("[0-9]*")]
 
 
-def _agents():
-    return {pid for pid in _all() if "sys.stdin.buffer" in (_cmdline(pid) or "")}
+def _agents(user):
+    """Return the process ids of this user's agents; other tests have their own."""
+    return {
+        pid
+        for pid in _all()
+        if "sys.stdin.buffer" in (_cmdline(pid) or "") and _owner(pid) == user
+    }
+
+
+def _owner(pid):
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError, KeyError):
+        return Path(f"/proc/{pid}").owner()
 
 
 def _cmdline(pid):
