@@ -139,8 +139,11 @@ def survey(
     return survey_of(reply), reply
 
 
-def sight(aim: Aim, want: Want | None = None) -> Conversation[Sight]:
-    """Survey the environment and find the one queue that the verb means."""
+def sight(aim: Aim, want: Want | None = None, *, gone: bool = False) -> Conversation[Sight]:
+    """Survey the environment and find the one queue that the verb means.
+
+    With `gone` a distribution counts, too, of which only patchq's record is left.
+    """
     want = want or Want()
     seen: list[Sight] = []
     for distribution in dict.fromkeys(queue.distribution for queue in aim.queues):
@@ -162,7 +165,7 @@ def sight(aim: Aim, want: Want | None = None) -> Conversation[Sight]:
                     aim.remote,
                 )
             )
-    return _only(aim, seen)
+    return _only(aim, seen, gone)
 
 
 def again(aim: Aim, before: Sight, want: Want) -> Conversation[Sight]:
@@ -174,14 +177,16 @@ def again(aim: Aim, before: Sight, want: Want) -> Conversation[Sight]:
     )
 
 
-def _only(aim: Aim, seen: list[Sight]) -> Sight:
+def _only(aim: Aim, seen: list[Sight], gone: bool) -> Sight:
     if not seen:
         raise UsageError(
             "there is no queue to work with",
             why="no folder with a queue.toml was found",
             mend="patchq queues   # lists the folders that are searched",
         )
-    installed = [one for one in seen if one.survey.installed is not None]
+    installed = [
+        one for one in seen if one.survey.installed is not None or (gone and one.survey.orphaned)
+    ]
     fits = [one for one in installed if one.choice is not None]
     if len(fits) > 1 and not aim.named:
         names = ", ".join(one.queue.name for one in fits)
@@ -192,11 +197,17 @@ def _only(aim: Aim, seen: list[Sight]) -> Sight:
         )
     if installed:
         return (fits or installed)[0]
-    raise _not_installed(seen[0])
+    raise _not_installed(next((one for one in seen if one.survey.orphaned), seen[0]))
 
 
 def _not_installed(one: Sight) -> PatchqError:
     names, site = one.queue.distribution, one.survey.site or "no site-packages"
+    if one.survey.orphaned:
+        return PatchqError(
+            f"{names} is not installed any more in {site}",
+            why="it was removed under the patches; patchq's record of them is still there",
+            mend="patchq recover   # sets the record aside",
+        )
     release = one.queue.releases[-1] if one.queue.releases else ""
     return PatchqError(
         f"{names} is not installed for {one.survey.executable or 'this environment'}",

@@ -49,7 +49,7 @@ def _moved_on(seen: look.Sight, last: dict[str, object]) -> PatchqError:
 
 def recover(aim: look.Aim, force: str | None) -> Conversation[Report]:
     """Finish or undo a transaction that was interrupted."""
-    seen = yield from look.sight(aim)
+    seen = yield from look.sight(aim, gone=True)
     reply = yield aim.request("recover", seen.queue.distribution, force=force)
     ok = reply.message["ok"]
     document = {"verb": "recover", "outcome": ok["outcome"], "paths": ok["paths"]}

@@ -1,6 +1,7 @@
 """Push, pop, goto, undo: quilt's words, and all or nothing."""
 
 import json
+import shutil
 
 import pytest
 
@@ -209,3 +210,19 @@ def test_a_stale_lock_is_found_out(world):
     assert done.returncode == ExitCode.FAILED
     assert "30-text.patch" in done.stderr
     assert "mend: patchq lint --write" in done.stderr
+
+
+def test_a_package_removed_under_its_patches_leaves_a_record_that_recover_sets_aside(world):
+    world.here("push", "-a")
+    shutil.rmtree(world.site / "demo")
+    shutil.rmtree(world.site / "demo-1.0.dist-info")
+
+    status = world.here("status")
+    recovered = world.here("recover")
+
+    assert status.returncode == ExitCode.FAILED
+    assert "demo is not installed any more" in status.stderr
+    assert f"mend: patchq recover --target {world.site}" in status.stderr
+    assert recovered.returncode == 0, recovered.stderr
+    assert recovered.stdout.startswith("The record of patches that are gone was set aside")
+    assert "is not installed for" in world.here("status").stderr
