@@ -71,8 +71,15 @@ def search(cwd: Path, environ: Mapping[str, str]) -> list[Path]:
 
 
 def shipped() -> list[Path]:
-    """Return the folders of the ready-made queues."""
-    return [Path(folder) for folder in importlib.import_module("patchq.queues").__path__]
+    """Return the folders of the ready-made queues.
+
+    A ``setup.py develop`` of an old pip does not map `patchq.queues`: there they
+    are in the checkout, beside the package.
+    """
+    try:
+        return [Path(folder) for folder in importlib.import_module("patchq.queues").__path__]
+    except ModuleNotFoundError:
+        return [Path(__file__).parents[2] / "queues"]
 
 
 def queues(cwd: Path, environ: Mapping[str, str]) -> tuple[Queue, ...]:
