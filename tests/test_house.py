@@ -1,6 +1,7 @@
 """House rules that a linter cannot be told in one line."""
 
 import ast
+import configparser
 import re
 import subprocess
 from pathlib import Path
@@ -97,3 +98,14 @@ def test_no_index_host_and_no_path_of_a_machine_is_named():
 
     assert found.stdout == ""
     assert not re.search("x", found.stderr)
+
+
+def test_every_package_is_listed_for_the_wheel():
+    settings = configparser.ConfigParser()
+    settings.read(ROOT / "setup.cfg")
+    listed = set(settings["options"]["packages"].split())
+    found = {
+        ".".join(path.parent.relative_to(ROOT).parts) for path in PACKAGE.rglob("__init__.py")
+    }
+
+    assert listed == found | {"patchq.queues"}
