@@ -200,7 +200,7 @@ from patchq.queue import store
 from patchq.queue.heads import Heads
 import git, platformdirs, patchq.engine.apply, patchq.engine.diff, patchq.queue.patchfile
 verb, queue, target = sys.argv[1:]
-aim = look.Aim((store.open(Path(queue)),), places.cache, True, target, True)
+aim = look.Aim((store.open(Path(queue)),), places.cache, Path(queue).name, target, True)
 verb = {"push": move.push, "pop": move.pop}[verb]
 start = time.perf_counter()
 ground = move.Ground("bench", "bench", Heads(aim.queues))

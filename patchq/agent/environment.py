@@ -75,6 +75,17 @@ def user() -> str:
         return "uid %d" % os.geteuid()
 
 
+def with_patches(target: Optional[str]) -> List[str]:
+    """Return the distributions that have a state beside the packages."""
+    found = []
+    for site in _sites(target):
+        folder = os.path.join(site, state.FOLDER)
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+            if os.path.isfile(os.path.join(folder, name, "state.json")):
+                found.append(name)
+    return found
+
+
 def _sites(target: Optional[str]) -> List[str]:
     if not target:
         return folders.site_folders()

@@ -8,7 +8,7 @@ import time
 from typing import Any, Dict, List, Optional, Tuple
 
 from patchq.agent import facts, obstacles, protocol, record, state
-from patchq.agent.environment import Environment, locate, user
+from patchq.agent.environment import Environment, locate, user, with_patches
 from patchq.agent.facts import Facts
 
 Message = protocol.Message
@@ -58,6 +58,11 @@ def survey(request: Message) -> Tuple[Message, Dict[str, bytes]]:
         answer["patches"] = {name: len(text) for name, text in texts.items()}
         blobs.update(texts)
     return answer, blobs
+
+
+def records(request: Message) -> Tuple[Message, Dict[str, bytes]]:
+    """Answer which distributions of the environment have patches on, by name."""
+    return {"records": with_patches(request.get("target"))}, {}
 
 
 def read(request: Message) -> Tuple[Message, Dict[str, bytes]]:

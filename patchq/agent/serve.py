@@ -62,6 +62,8 @@ def answer(request: Dict[str, Any], blobs: Dict[str, bytes]) -> Answer:
         return scan.survey(request)
     if op == "read":
         return scan.read(request)
+    if op == "records":
+        return scan.records(request)
     if op not in ("commit", "recover"):
         raise RefusalError(
             "unknown-op", "the agent does not know %r" % op, "it is older", "use one patchq"

@@ -17,7 +17,7 @@ def status(**values: Any) -> int:
 
     Exit code 5 where a touched file drifted, or a transaction is interrupted.
     """
-    return run(target_of(values), names.status)
+    return run(target_of(values), names.status, record=True)
 
 
 @click.command(short_help="Name the patches of the series")
@@ -33,7 +33,7 @@ def series(marked: bool, **values: Any) -> int:
 @target_options
 def applied(patch: str | None, **values: Any) -> int:
     """Name the applied patches, up to PATCH."""
-    return run(target_of(values), lambda aim: names.applied(aim, patch))
+    return run(target_of(values), lambda aim: names.applied(aim, patch), record=True)
 
 
 @click.command(short_help="Name the patches that are not applied")
@@ -48,7 +48,7 @@ def unapplied(patch: str | None, **values: Any) -> int:
 @target_options
 def top(**values: Any) -> int:
     """Name the top patch; exit code 2 where none is applied."""
-    return run(target_of(values), names.top)
+    return run(target_of(values), names.top, record=True)
 
 
 @click.command("next", short_help="Name the next patch to apply")
@@ -64,7 +64,7 @@ def next_(patch: str | None, **values: Any) -> int:
 @target_options
 def previous(patch: str | None, **values: Any) -> int:
     """Name the patch before the top, or before PATCH."""
-    return run(target_of(values), lambda aim: names.previous(aim, patch))
+    return run(target_of(values), lambda aim: names.previous(aim, patch), record=True)
 
 
 @click.command(short_help="Name the files that a patch touches")
@@ -73,7 +73,7 @@ def previous(patch: str | None, **values: Any) -> int:
 @target_options
 def files(patch: str | None, every: bool, **values: Any) -> int:
     """Name the files that the top patch touches, or PATCH."""
-    return run(target_of(values), lambda aim: names.files(aim, patch, every))
+    return run(target_of(values), lambda aim: names.files(aim, patch, every), record=True)
 
 
 @click.command(short_help="Show what a patch changes, or what nobody recorded")
@@ -91,7 +91,9 @@ def diff(file: tuple[str, ...], patch: str | None, pending: bool, **values: Any)
     """
     from patchq.conversation import show
 
-    return run(target_of(values), lambda aim: show.show_diff(aim, patch, pending, file))
+    return run(
+        target_of(values), lambda aim: show.show_diff(aim, patch, pending, file), record=True
+    )
 
 
 @click.command(short_help="Show the environment's receipts")
@@ -100,7 +102,7 @@ def log(**values: Any) -> int:
     """Show the environment's receipts, newest first: who did what, from where, when."""
     from patchq.conversation import show
 
-    return run(target_of(values), show.log)
+    return run(target_of(values), show.log, record=True)
 
 
 @click.command(short_help="Judge the post-conditions on what is there")

@@ -71,6 +71,7 @@ def pop(upto: str | None, everything: bool, dry_run: bool, quiet: bool, **values
     return run(
         target_of(values),
         lambda aim: move.pop(aim, _ground(aim, dry_run), goal),
+        record=True,
         writing=True,
         quiet=quiet,
     )
@@ -110,6 +111,7 @@ def undo(dry_run: bool, quiet: bool, **values: Any) -> int:
     return run(
         target_of(values),
         lambda aim: taking_back.undo(aim, _ground(aim, dry_run)),
+        record=True,
         writing=True,
         quiet=quiet,
     )
@@ -132,6 +134,7 @@ def recover(force: str | None, **values: Any) -> int:
     return run(
         target_of(values),
         lambda aim: taking_back.recover(aim, force),
+        record=True,
         writing=True,
     )
 

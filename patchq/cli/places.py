@@ -24,8 +24,11 @@ def cache() -> Path:
     return platformdirs.user_cache_path("patchq")
 
 
-def queues(named: str | None) -> tuple[store.Queue, ...]:
-    """Return the queues that a verb may mean: the named one, else all in sight."""
+def queues(named: str | None, *, needed: bool = True) -> tuple[store.Queue, ...]:
+    """Return the queues that a verb may mean: the named one, else all in sight.
+
+    A named one that is not in sight is an error only if it is `needed`.
+    """
     from patchq.queue import store
 
     if named is not None and (os.sep in named or Path(named, "queue.toml").is_file()):
@@ -34,7 +37,7 @@ def queues(named: str | None) -> tuple[store.Queue, ...]:
     if named is None:
         return found
     mine = tuple(queue for queue in found if queue.name == named)
-    if mine:
+    if mine or not needed:
         return mine[:1]
     raise UsageError(
         f"there is no queue {named}",

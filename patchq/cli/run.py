@@ -85,16 +85,20 @@ def run(
     *,
     writing: bool = False,
     quiet: bool = False,
+    record: bool = False,
 ) -> int:
-    """Hold a verb's conversation with the target and show its report."""
-    queues = places.queues(target.queue)
+    """Hold a verb's conversation with the target and show its report.
+
+    `record`: the verb can do with what the environment records, without a queue.
+    """
+    queues = places.queues(target.queue, needed=not record)
     where = target.target
     if where is not None:
         where = _elsewhere(where) if target.host else str(_folder(where))
     aim = Aim(
         queues,
         places.cache,
-        named=target.queue is not None,
+        name=queues[0].name if target.queue is not None and queues else target.queue,
         target=where,
         explicit=target.python is not None or target.target is not None,
         remote=target.host is not None,

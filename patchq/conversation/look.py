@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from patchq import standing
-from patchq.errors import PatchqError, UsageError
-from patchq.model import (
-    AppliedPatch,
-    FileState,
-    Found,
-    Installed,
-    Lock,
-    PathChange,
-    Sha256,
-    Survey,
-)
+from patchq.conversation import answers, selection
+from patchq.errors import PatchqError
+from patchq.model import AppliedPatch, Lock, Survey
 from patchq.queue import store
 from patchq.transport.channel import Conversation, Reply, Request
+
+
+class Need(enum.Enum):
+    """What a verb works from: a series in sight, or the record of what is applied.
+
+    `GONE`: the record alone, also of a distribution that is not installed any more.
+    """
+
+    SERIES = enum.auto()
+    RECORD = enum.auto()
+    GONE = enum.auto()
 
 
 @dataclass(frozen=True, slots=True)
 class Aim:
     """What a verb is about: the queues it may mean, and where in the host it looks.
 
-    `named` is true where the user named the queue; `target` is a ``--target``
+    `name` is the queue that the user named, in sight or not; `target` is a ``--target``
     folder; `explicit` is true where the user named the interpreter or folder.
     `remote` is true where it is not on this machine.
     `cache` names the controller's folder of verdicts and pristine releases.
@@ -34,7 +38,7 @@ class Aim:
 
     queues: tuple[store.Queue, ...]
     cache: Callable[[], Path]
-    named: bool = False
+    name: str | None = None
     target: str | None = None
     explicit: bool = False
     remote: bool = False
@@ -102,6 +106,8 @@ class Sight:
     @property
     def names(self) -> tuple[str, ...]:
         """The patches of the chosen series, bottom to top."""
+        if self.release not in self.queue.releases:  # known by the record only
+            return tuple(applied.patch for applied in self.applied)
         if self.locks.get(self.release) is not None:
             return tuple(patch.name for patch in self.lock.patches)
         return tuple(entry.name for entry in store.series(self.queue, self.release).entries)
@@ -136,36 +142,51 @@ def survey(
     reply = yield aim.request(
         "survey", distribution, paths=list(paths), known=known, want=list(want.more)
     )
-    return survey_of(reply), reply
+    return answers.survey_of(reply), reply
 
 
-def sight(aim: Aim, want: Want | None = None, *, gone: bool = False) -> Conversation[Sight]:
-    """Survey the environment and find the one queue that the verb means.
-
-    With `gone` a distribution counts, too, of which only patchq's record is left.
-    """
+def sight(aim: Aim, want: Want | None = None, *, need: Need = Need.SERIES) -> Conversation[Sight]:
+    """Survey the environment and find the one queue that the verb means."""
     want = want or Want()
+    record, gone = need is not Need.SERIES, need is Need.GONE
     seen: list[Sight] = []
     for distribution in dict.fromkeys(queue.distribution for queue in aim.queues):
-        queues = [queue for queue in aim.queues if queue.distribution == distribution]
-        locks = {queue.name: {r: store.lock(queue, r) for r in queue.releases} for queue in queues}
-        every = [lock for one in locks.values() for lock in one.values()]
-        found, reply = yield from survey(aim, distribution, every, want)
-        for queue in queues:
-            choice = standing.choose(locks[queue.name], queue.name, found)
-            seen.append(
-                Sight(
-                    queue,
-                    found,
-                    choice,
-                    locks[queue.name],
-                    reply.message["ok"],
-                    reply.blobs,
-                    aim.target,
-                    aim.remote,
-                )
-            )
-    return _only(aim, seen, gone)
+        seen += yield from _sights(aim, distribution, want)
+    found = selection.only(aim, seen, record=record, gone=gone)
+    if found is None and record:
+        reply = yield aim.request("records", "")
+        surveyed = {one.queue.distribution for one in seen}
+        for distribution in reply.message["ok"]["records"]:
+            if distribution not in surveyed:
+                seen += yield from _sights(aim, str(distribution), want)
+        found = selection.only(aim, seen, record=record, gone=gone)
+    if found is None:
+        raise selection.none(aim, seen)
+    return found
+
+
+def _sights(aim: Aim, distribution: str, want: Want) -> Conversation[list[Sight]]:
+    """Survey one distribution: a sight per queue in view, and per queue on its stack."""
+    queues = [queue for queue in aim.queues if queue.distribution == distribution]
+    locks = {queue.name: {r: store.lock(queue, r) for r in queue.releases} for queue in queues}
+    every = [lock for one in locks.values() for lock in one.values()]
+    found, reply = yield from survey(aim, distribution, every, want)
+    for name in dict.fromkeys(applied.queue for applied in found.stack):
+        if name not in locks and (aim.name is None or aim.name == name):
+            queues.append(store.Queue(name, Path(name), distribution, summary=""))
+    return [
+        Sight(
+            queue,
+            found,
+            standing.choose(locks.get(queue.name, {}), queue.name, found),
+            locks.get(queue.name, {}),
+            reply.message["ok"],
+            reply.blobs,
+            aim.target,
+            aim.remote,
+        )
+        for queue in queues
+    ]
 
 
 def again(aim: Aim, before: Sight, want: Want) -> Conversation[Sight]:
@@ -174,96 +195,4 @@ def again(aim: Aim, before: Sight, want: Want) -> Conversation[Sight]:
     choice = standing.choose(before.locks, before.queue.name, found)
     return replace(
         before, survey=found, choice=choice, extra=reply.message["ok"], texts=reply.blobs
-    )
-
-
-def _only(aim: Aim, seen: list[Sight], gone: bool) -> Sight:
-    if not seen:
-        raise UsageError(
-            "there is no queue to work with",
-            why="no folder with a queue.toml was found",
-            mend="patchq queues   # lists the folders that are searched",
-        )
-    installed = [
-        one for one in seen if one.survey.installed is not None or (gone and one.survey.orphaned)
-    ]
-    fits = [one for one in installed if one.choice is not None]
-    if len(fits) > 1 and not aim.named:
-        names = ", ".join(one.queue.name for one in fits)
-        raise UsageError(
-            f"{len(fits)} queues fit this environment: {names}",
-            why="a verb works with one queue",
-            mend=f"patchq VERB --queue {fits[0].queue.name}",
-        )
-    if installed:
-        return (fits or installed)[0]
-    raise _not_installed(next((one for one in seen if one.survey.orphaned), seen[0]))
-
-
-def _not_installed(one: Sight) -> PatchqError:
-    names, site = one.queue.distribution, one.survey.site or "no site-packages"
-    if one.survey.orphaned:
-        return PatchqError(
-            f"{names} is not installed any more in {site}",
-            why="it was removed under the patches; patchq's record of them is still there",
-            mend="patchq recover   # sets the record aside",
-        )
-    release = one.queue.releases[-1] if one.queue.releases else ""
-    return PatchqError(
-        f"{names} is not installed for {one.survey.executable or 'this environment'}",
-        why=f"looked in {site}; no dist-info of {names} is there",
-        mend="patchq VERB --python /path/to/the/environment/bin/python"
-        + (f", or: pip install {names}=={release}" if release else ""),
-    )
-
-
-def survey_of(reply: Reply) -> Survey:
-    """Turn the agent's answer into a `Survey`."""
-    ok = reply.message["ok"]
-    state = ok.get("state") or {}
-    have = ok.get("installed")
-    return Survey(
-        python=ok["python"]["version"],
-        executable=ok["python"]["executable"],
-        site=ok.get("site") or "",
-        installed=have
-        and Installed(
-            have["name"], have["version"], have["dist_info"], have["record"], have["installer"]
-        ),
-        files={path: _found(path, facts) for path, facts in ok["files"].items()},
-        stack=() if ok.get("orphaned") else tuple(map(_applied, state.get("stack", ()))),
-        generation=state.get("generation", 0),
-        environment=state.get("environment", ""),
-        interrupted=ok.get("interrupted"),
-        orphaned=ok.get("orphaned"),
-        refusal=ok.get("refusal"),
-        contents=reply.blobs,
-    )
-
-
-def _found(path: str, facts: Mapping[str, object]) -> Found:
-    digest, recorded, problem = facts.get("sha256"), facts.get("recorded"), facts.get("problem")
-    return Found(
-        path=path,
-        kind=str(facts["kind"]),
-        state=FileState(Sha256(str(digest)) if digest else None, bool(facts.get("executable"))),
-        recorded=Sha256(str(recorded)) if recorded else None,
-        problem=str(problem) if problem else None,
-    )
-
-
-def _applied(entry: Mapping[str, object]) -> AppliedPatch:
-    changes = entry["changes"]
-    assert isinstance(changes, list)
-    return AppliedPatch(
-        queue=str(entry["queue"]),
-        patch=str(entry["patch"]),
-        release=str(entry["release"]),
-        sha256=Sha256(str(entry["sha256"])),
-        changes=tuple(
-            PathChange(path, FileState.from_json(before), FileState.from_json(after))
-            for path, before, after in changes
-        ),
-        options=str(entry.get("options", "")),
-        receipt=str(entry.get("receipt", "")),
     )

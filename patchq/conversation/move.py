@@ -31,16 +31,24 @@ class Ground:
     dry_run: bool = False
 
 
-def ready(aim: look.Aim, ground: Ground, want: look.Want) -> Conversation[look.Sight]:
+def ready(
+    aim: look.Aim, ground: Ground, want: look.Want, need: look.Need = look.Need.SERIES
+) -> Conversation[look.Sight]:
     """Survey for a writing verb: refusals are raised, an interrupted transaction recovered."""
-    seen = yield from look.sight(aim, want)
+    seen = yield from look.sight(aim, want, need=need)
     if seen.survey.interrupted and ground.dry_run:
         raise PatchqError(
             f"a transaction in {seen.survey.site} was cut short",
             why="its journal is there, so nobody can say yet what the files will be",
             mend="patchq recover",
         )
-    if (seen.survey.interrupted or seen.survey.orphaned) and not ground.dry_run:
+    if seen.survey.orphaned and need is not look.Need.SERIES:
+        raise PatchqError(
+            f"the patches that were applied in {seen.survey.site} are gone",
+            why=seen.survey.orphaned,
+            mend="patchq recover   # sets their record aside",
+        )
+    if (seen.survey.interrupted or (seen.survey.orphaned and seen.lock)) and not ground.dry_run:
         orphaned = seen.survey.orphaned
         yield aim.request("recover", seen.queue.distribution, force=None)
         seen = yield from look.again(aim, seen, want)
@@ -132,7 +140,7 @@ def _judged(
 
 def pop(aim: look.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
     """Take patches off the top, until a goal."""
-    seen = yield from ready(aim, ground, look.Want(more=("patches",)))
+    seen = yield from ready(aim, ground, look.Want(more=("patches",)), look.Need.RECORD)
     names = [applied.patch for applied in seen.applied]
     if not names:
         return nothing("pop", seen, "No patch removed")

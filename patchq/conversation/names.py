@@ -5,6 +5,8 @@ Nothing here reads a patch's text but for the files of one that is not applied.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from patchq import standing
 from patchq.conversation import look
 from patchq.conversation.goal import Upto
@@ -43,18 +45,13 @@ def series(aim: look.Aim, marked: bool) -> Conversation[Report]:
     """Name the patches of the series that fits; `marked` shows ``+`` applied, ``=`` top."""
     seen = yield from look.sight(aim)
     names = list(seen.names)
-    count = len(seen.applied)
     report = _bare("series", seen, names, applied=[a.patch for a in seen.applied])
-    if not marked:
-        return report
-    marks = ["=" if i == count - 1 else "+" if i < count else " " for i in range(len(names))]
-    lines = tuple(f"{mark} {name}" for mark, name in zip(marks, names, strict=True))
-    return Report(lines, (), report.document)
+    return replace(report, lines=tuple(_marks(seen)[0])) if marked else report
 
 
 def applied(aim: look.Aim, upto: str | None) -> Conversation[Report]:
     """Name the applied patches, bottom to top, up to one of them."""
-    seen = yield from look.sight(aim)
+    seen = yield from look.sight(aim, need=look.Need.RECORD)
     names = [one.patch for one in seen.applied]
     if upto is not None:
         names = names[: Upto(upto).index(names, "applied") + 1]
@@ -64,62 +61,62 @@ def applied(aim: look.Aim, upto: str | None) -> Conversation[Report]:
 
 
 def unapplied(aim: look.Aim, after: str | None) -> Conversation[Report]:
-    """Name the patches above the top, or above a given one."""
+    """Name the patches that are not applied, or those after a given one."""
     seen = yield from look.sight(aim)
+    names = _above(seen, after)
+    if not names:
+        return nothing("unapplied", seen, _full(seen), ExitCode.FAILED)
+    return _bare("unapplied", seen, names)
+
+
+def _above(seen: look.Sight, after: str | None) -> list[str]:
     names = list(seen.names)
-    start = len(seen.applied)
     if after is not None:
-        start = Upto(after).index(names, "in series") + 1
-    if start >= len(names):
-        return nothing("unapplied", seen, _full(names), ExitCode.FAILED)
-    return _bare("unapplied", seen, names[start:])
+        return names[Upto(after).index(names, "in series") + 1 :]
+    held = {applied.patch for applied in seen.applied}
+    return [name for name in names if name not in held]
 
 
-def _full(names: list[str]) -> str:
-    return (
-        f"File series fully applied, ends at patch {names[-1]}"
-        if names
-        else "No patches in series"
-    )
+def _full(seen: look.Sight) -> str:
+    if not seen.names:
+        return "No patches in series"
+    return f"File series fully applied, ends at patch {seen.names[-1]}"
 
 
 def top(aim: look.Aim) -> Conversation[Report]:
     """Name the top patch."""
-    seen = yield from look.sight(aim)
+    seen = yield from look.sight(aim, need=look.Need.RECORD)
     if not seen.applied:
         return nothing("top", seen, "No patches applied", ExitCode.NOTHING_TO_DO)
     return _bare("top", seen, [seen.applied[-1].patch])
 
 
 def next_(aim: look.Aim, after: str | None) -> Conversation[Report]:
-    """Name the patch above the top, or above a given one."""
+    """Name the next patch to apply, or the one after a given one."""
     seen = yield from look.sight(aim)
-    names = list(seen.names)
-    at = len(seen.applied)
-    if after is not None:
-        at = Upto(after).index(names, "in series") + 1
-    if at >= len(names):
-        return nothing("next", seen, _full(names), ExitCode.NOTHING_TO_DO)
-    return _bare("next", seen, [names[at]])
+    names = _above(seen, after)
+    if not names:
+        return nothing("next", seen, _full(seen), ExitCode.NOTHING_TO_DO)
+    return _bare("next", seen, names[:1])
 
 
 def previous(aim: look.Aim, before: str | None) -> Conversation[Report]:
     """Name the patch below the top, or below a given one."""
-    seen = yield from look.sight(aim)
-    names = list(seen.names)
-    at = len(seen.applied) - 1
+    seen = yield from look.sight(aim, need=look.Need.RECORD)
+    names = [applied.patch for applied in seen.applied]
     if before is not None:
-        at = Upto(before).index(names, "in series")
-    elif at < 0:
+        names = list(seen.names)
+        names = names[: Upto(before).index(names, "in series") + 1]
+    if not names:
         return nothing("previous", seen, "No patches applied", ExitCode.FAILED)
-    if at < 1:
+    if len(names) < 2:
         return nothing("previous", seen, "There is no patch below", ExitCode.NOTHING_TO_DO)
-    return _bare("previous", seen, [names[at - 1]])
+    return _bare("previous", seen, names[-2:-1])
 
 
 def files(aim: look.Aim, name: str | None, every: bool) -> Conversation[Report]:
     """Name the files of the top patch, of a named one, or of all applied ones."""
-    seen = yield from look.sight(aim)
+    seen = yield from look.sight(aim, need=look.Need.RECORD)
     by_name = {one.patch: [c.path for c in one.changes] for one in seen.applied}
     if every:
         paths = sorted({path for some in by_name.values() for path in some})
@@ -141,10 +138,29 @@ def files(aim: look.Aim, name: str | None, every: bool) -> Conversation[Report]:
 
 def status(aim: look.Aim) -> Conversation[Report]:
     """Say what is installed where, which series fits, and how far it is applied."""
-    seen = yield from look.sight(aim)
+    seen = yield from look.sight(aim, need=look.Need.RECORD)
     have, survey, choice = seen.survey.installed, seen.survey, seen.choice
     assert have is not None
     lines = [f"{have.name} {have.version} in {survey.site} (Python {survey.python})"]
+    findings = list(interrupted(seen))
+    if choice:
+        known = "" if choice.release in seen.queue.releases else ", which is not in sight"
+        lines.append(
+            f"queue {seen.queue.name}, series {choice.release} (chosen by {choice.how}){known}"
+        )
+        marked, said = _marks(seen)
+        lines += [f"  {line}" for line in marked]
+        lines.append(f"{len(seen.applied)} of {len(seen.names)} patches applied")
+        findings += said
+    else:
+        lines.append(f"queue {seen.queue.name} has no series that fits")
+    others = [a for a in survey.stack if a.queue != seen.queue.name]
+    lines += [f"also applied: {one.patch} of queue {one.queue}" for one in others]
+    edited = drifted(seen)
+    findings += [f"drift: {path}" for path in edited]
+    if survey.orphaned:
+        mend = "push -a" if choice and choice.release in seen.queue.releases else "recover"
+        findings.append(f"orphaned: {survey.orphaned}; mend: patchq {mend}")
     document: dict[str, object] = {
         "verb": "status",
         "distribution": have.name,
@@ -155,31 +171,40 @@ def status(aim: look.Aim) -> Conversation[Report]:
         "release": choice.release if choice else None,
         "chosen": choice.how if choice else None,
         "also": list(choice.also) if choice else [],
+        "series": list(seen.names) if choice else [],
+        "applied": [applied.patch for applied in seen.applied],
         "stack": [applied.to_json() for applied in survey.stack],
+        "drifted": edited,
         "interrupted": survey.interrupted,
         "orphaned": survey.orphaned,
         "refusal": survey.refusal,
+        "findings": findings,
     }
-    if choice:
-        lines.append(f"queue {seen.queue.name}, series {choice.release} (chosen by {choice.how})")
-        count, names = len(seen.applied), list(seen.names)
-        marks = ["=" if i == count - 1 else "+" if i < count else " " for i in range(len(names))]
-        lines += [f"  {mark} {name}" for mark, name in zip(marks, names, strict=True)]
-        lines.append(f"{count} of {len(names)} patches applied")
-        document |= {"series": names, "applied": [a.patch for a in seen.applied]}
-    else:
-        lines.append(f"queue {seen.queue.name} has no series that fits")
-    edited = drifted(seen)
-    document["drifted"] = edited
-    lines += [f"drift: {path}" for path in edited]
-    code = ExitCode.DONE
-    if survey.interrupted:
-        lines += interrupted(seen)
-        code = ExitCode.FINDING
-    if survey.orphaned:
-        lines.append(f"orphaned: {survey.orphaned}; mend: patchq push -a")
-        code = ExitCode.FINDING
-    return Report(tuple(lines), (), document, ExitCode.FINDING if edited else code)
+    code = ExitCode.FINDING if findings else ExitCode.DONE
+    return Report((*lines, *findings), (), document, code)
+
+
+def _marks(seen: look.Sight) -> tuple[list[str], list[str]]:
+    """Return the series with ``+`` applied and ``=`` top, and where stack and series differ."""
+    lock = seen.locks.get(seen.release)
+    texts = {patch.name: patch.patch for patch in lock.patches} if lock else {}
+    held = {applied.patch: applied for applied in seen.applied}
+    top = seen.applied[-1].patch if seen.applied else None
+    lines = [
+        f"{'=' if name == top else '+' if name in held else ' '} {name}" for name in seen.names
+    ]
+    findings = [
+        f"changed: {name} was edited in the queue after it was pushed"
+        for name in seen.names
+        if name in held and name in texts and texts[name] != held[name].sha256
+    ]
+    findings += [f"not in the series any more: {name}" for name in held if name not in seen.names]
+    common = [name for name in seen.names if name in held]
+    if common != [name for name in held if name in seen.names] or common != list(
+        seen.names[: len(common)]
+    ):
+        findings.append(f"order: applied are {', '.join(held)}; the series has another order")
+    return lines, findings
 
 
 def drifted(seen: look.Sight) -> list[str]:

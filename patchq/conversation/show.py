@@ -110,7 +110,7 @@ def show_diff(
 ) -> Conversation[Report]:
     """Show what an applied patch changes, or with `pending` what nobody recorded."""
     want = look.Want(contents=True, more=("patches",))
-    seen = yield from look.sight(aim, want)
+    seen = yield from look.sight(aim, want, need=look.Need.RECORD)
     if pending:
         now = {path: seen.survey.files[path].state for path in names.drifted(seen)}
         before = yield from _recorded_bytes(aim, seen, list(now))
@@ -182,7 +182,7 @@ def _diffs(
 
 def log(aim: look.Aim) -> Conversation[Report]:
     """Show the environment's receipts, newest first."""
-    seen = yield from look.sight(aim, look.Want(more=("ledger",)))
+    seen = yield from look.sight(aim, look.Want(more=("ledger",)), need=look.Need.RECORD)
     receipts = seen.extra.get("ledger") or []
     assert isinstance(receipts, list)
     lines: list[str] = []

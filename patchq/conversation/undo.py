@@ -10,10 +10,9 @@ from patchq.transport.channel import Conversation
 
 def undo(aim: look.Aim, ground: move.Ground) -> Conversation[Report]:
     """Take the environment back to before its last receipt."""
-    want = move.wanted(aim)
-    seen = yield from move.ready(
-        aim, ground, look.Want(True, want.known, more=("patches", "ledger"))
-    )
+    known = move.wanted(aim).known
+    want = look.Want(True, known, more=("patches", "ledger"))
+    seen = yield from move.ready(aim, ground, want, look.Need.RECORD)
     ledger = seen.extra["ledger"]
     assert isinstance(ledger, list)
     if not ledger:
@@ -49,7 +48,7 @@ def _moved_on(seen: look.Sight, last: dict[str, object]) -> PatchqError:
 
 def recover(aim: look.Aim, force: str | None) -> Conversation[Report]:
     """Finish or undo a transaction that was interrupted."""
-    seen = yield from look.sight(aim, gone=True)
+    seen = yield from look.sight(aim, need=look.Need.GONE)
     reply = yield aim.request("recover", seen.queue.distribution, force=force)
     ok = reply.message["ok"]
     document = {"verb": "recover", "outcome": ok["outcome"], "paths": ok["paths"]}

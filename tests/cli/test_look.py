@@ -123,7 +123,7 @@ def test_a_distribution_that_is_not_installed_is_named(world):
     done = world.run("top", "--target", "empty", "--queue", world.queue)
 
     assert done.returncode == ExitCode.FAILED
-    assert done.stderr.startswith("patchq: demo is not installed for ")
+    assert done.stderr.startswith(f"patchq: demo is not installed in {world.root}/empty\n")
 
 
 def test_a_release_without_a_series_is_named(world):

@@ -225,4 +225,4 @@ def test_a_package_removed_under_its_patches_leaves_a_record_that_recover_sets_a
     assert f"mend: patchq recover --target {world.site}" in status.stderr
     assert recovered.returncode == 0, recovered.stderr
     assert recovered.stdout.startswith("The record of patches that are gone was set aside")
-    assert "is not installed for" in world.here("status").stderr
+    assert "is not installed in" in world.here("status").stderr

@@ -28,7 +28,9 @@ class Talk:
 
     @property
     def aim(self) -> look.Aim:
-        return look.Aim((store.open(self.queue),), lambda: self.cache, True, str(self.site), True)
+        return look.Aim(
+            (store.open(self.queue),), lambda: self.cache, self.queue.name, str(self.site), True
+        )
 
     @property
     def ground(self) -> move.Ground:

@@ -1,0 +1,84 @@
+"""The agent's answers as values; one that makes no sense is told, not trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from patchq.errors import PatchqError
+from patchq.model import (
+    AppliedPatch,
+    FileState,
+    Found,
+    Installed,
+    PathChange,
+    Sha256,
+    Survey,
+)
+from patchq.transport.channel import Reply
+
+
+def survey_of(reply: Reply) -> Survey:
+    """Turn the agent's answer into a `Survey`.
+
+    Raises:
+        PatchqError: the answer, or the state in it, is not what patchq writes.
+    """
+    try:
+        return _survey(reply.message["ok"], reply.blobs)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise PatchqError(
+            "the environment's record cannot be read",
+            why=f"its survey does not have the form that patchq writes: {error!r}",
+            mend="look at .patchq/DISTRIBUTION/state.json there; set it aside if it is broken",
+        ) from error
+
+
+def _survey(ok: Mapping[str, Any], contents: Mapping[str, bytes]) -> Survey:
+    state = ok.get("state") or {}
+    have = ok.get("installed")
+    return Survey(
+        python=ok["python"]["version"],
+        executable=ok["python"]["executable"],
+        site=ok.get("site") or "",
+        installed=have
+        and Installed(
+            have["name"], have["version"], have["dist_info"], have["record"], have["installer"]
+        ),
+        files={path: _found(path, facts) for path, facts in ok["files"].items()},
+        stack=() if ok.get("orphaned") else tuple(map(_applied, state.get("stack", ()))),
+        generation=state.get("generation", 0),
+        environment=state.get("environment", ""),
+        interrupted=ok.get("interrupted"),
+        orphaned=ok.get("orphaned"),
+        refusal=ok.get("refusal"),
+        contents=contents,
+    )
+
+
+def _found(path: str, facts: Mapping[str, object]) -> Found:
+    digest, recorded, problem = facts.get("sha256"), facts.get("recorded"), facts.get("problem")
+    return Found(
+        path=path,
+        kind=str(facts["kind"]),
+        state=FileState(Sha256(str(digest)) if digest else None, bool(facts.get("executable"))),
+        recorded=Sha256(str(recorded)) if recorded else None,
+        problem=str(problem) if problem else None,
+    )
+
+
+def _applied(entry: Mapping[str, object]) -> AppliedPatch:
+    changes = entry["changes"]
+    assert isinstance(changes, list)
+    return AppliedPatch(
+        queue=str(entry["queue"]),
+        patch=str(entry["patch"]),
+        release=str(entry["release"]),
+        sha256=Sha256(str(entry["sha256"])),
+        changes=tuple(
+            PathChange(path, FileState.from_json(before), FileState.from_json(after))
+            for path, before, after in changes
+        ),
+        options=str(entry.get("options", "")),
+        receipt=str(entry.get("receipt", "")),
+    )
