@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patchq.engine import apply, judge, sketch
-from patchq.errors import ExitCode, PatchqError
+from patchq.errors import ExitCode, PatchqError, UsageError
 from patchq.model import Lock, Patch, Series, Sha256, sha256
 from patchq.queue import lock as locks
 from patchq.queue import store as queues
@@ -45,6 +45,12 @@ class Judged:
 
 def lint(queue: queues.Queue, only: str | None, *, cache: Path, write: bool) -> Report:
     """Judge the series of all releases, or of one; `write` puts the locks on disk."""
+    if not queue.releases:
+        raise UsageError(
+            f"queue {queue.name} has no series",
+            why=f"no folder of {queue.folder} has a file 'series'",
+            mend=f"make {queue.folder}/RELEASE/series, and name the patches in it",
+        )
     lines: list[str] = []
     judged: list[Judged] = []
     faults: list[str] = []
@@ -62,6 +68,8 @@ def lint(queue: queues.Queue, only: str | None, *, cache: Path, write: bool) -> 
         for one in results:
             lines.append(f"{release} {one.patch}: {_word(one)}")
             lines += [f"    {fault}" for fault in one.faults]
+        if fresh is None and write:
+            lines.append(f"{release} series.lock not written: not every patch applies")
         if fresh is not None:
             _keep(cache, fresh, results)
             faulty = any(one.faults for one in results)
@@ -160,6 +168,9 @@ def _series(
         done = apply.apply_patch(patch, tree.get)
         if isinstance(done, apply.PatchRejected):
             fault = f"does not apply to {queue.distribution} {series.release}: {done.message}"
+            moved = apply.apply_patch(patch, tree.get, search=True)
+            if isinstance(moved, apply.PatchApplied):
+                fault += f"; it fits where its lines have moved to ({_offsets(moved)})"
             results.append(Judged(series.release, patch.name, (fault,), 0, {}))
             return results, None
         results.append(_patch(patch, done, tree, series.release, store, listing))
@@ -174,6 +185,13 @@ def _series(
         reads=reads,
     )
     return results, fresh
+
+
+def _offsets(moved: apply.PatchApplied) -> str:
+    return ", ".join(
+        f"{path}: {', '.join(f'{offset:+} lines' for offset in offsets)}"
+        for path, offsets in moved.offsets.items()
+    )
 
 
 def _patch(
@@ -203,6 +221,8 @@ def _patch(
         diffs=patch.diffs,
         listing=listing,
     )
+    if not done.changes:
+        return Judged(release, patch.name, ("it changes nothing: there is no diff in it",), 0, {})
     findings = verdict.findings
     if not any(one.kind == "syntax" for one in findings):  # else no claim could hold
         findings += judge.lint(verdict)

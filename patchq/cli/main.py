@@ -132,7 +132,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = error.ctx.command_path if error.ctx else "patchq"
         return _say(as_json, error.format_message(), "", f"{command} --help", ExitCode.USAGE)
     except (click.Abort, KeyboardInterrupt):
-        return _say(as_json, "interrupted", "", "patchq status", ExitCode.INTERRUPTED)
+        return _say(as_json, "interrupted", "", "", ExitCode.INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.FAILED

@@ -58,6 +58,7 @@ def target_options(function: F) -> F:
                 "-H",
                 "--host",
                 metavar="HOST",
+                multiple=True,
                 help="user@host[:port], a name of ~/.ssh/config, "
                 "or 'command:docker exec -i NAME sh -c'.",
             ),
@@ -76,7 +77,18 @@ json_option = click.option(
 
 def target_of(values: dict[str, Any]) -> Target:
     """Take the options of `target_options` out of a command's values."""
-    return Target(*(values.pop(name) for name in ("python", "target", "host", "queue", "as_json")))
+    hosts = values.pop("host")
+    if len(hosts) > 1:
+        raise UsageError(
+            f"{len(hosts)} hosts are named: {', '.join(hosts)}",
+            why="a run reaches one host, for now",
+            mend="run it once for each host",
+        )
+    host = hosts[0] if hosts else None
+    python, target, queue, as_json = (
+        values.pop(name) for name in ("python", "target", "queue", "as_json")
+    )
+    return Target(python, target, host, queue, as_json)
 
 
 def run(
@@ -142,6 +154,13 @@ def _converse(target: Target, conversation: Conversation[Report], writing: bool)
 
         own = places.own_python() if target.target is not None else None
         python = target.python or own or places.interpreter()
+        if Path(python).is_dir():
+            inside = next((p for p in ("bin/python", "python") if Path(python, p).exists()), "")
+            raise UsageError(
+                f"--python {python} is a folder",
+                why="it must be the environment's interpreter",
+                mend=f"patchq VERB --python {Path(python, inside or 'bin/python')}",
+            )
         return local.converse(python, conversation, writing=writing)
     if target.host.startswith("command:"):
         from patchq.transport import command
@@ -159,7 +178,7 @@ def show(report: Report, as_json: bool, *, quiet: bool = False) -> int:
     if hasattr(out, "reconfigure"):
         out.reconfigure(errors="surrogateescape")
     if as_json:
-        click.echo(json.dumps(report.to_json(), indent=1))
+        _print(json.dumps(report.to_json(), indent=1))
         return report.exit_code
     lines = report.lines
     if quiet:  # quilt -q: no file names, no blank lines
@@ -171,7 +190,21 @@ def show(report: Report, as_json: bool, *, quiet: bool = False) -> int:
     raw = report.document.get("verb") == "diff" and not out.isatty()  # a patch for a file or pipe
     if lines:
         text = "\n".join(lines)
-        click.echo(text if raw else plain(text))
+        _print(text if raw else plain(text))
     for note in report.notes:
         click.echo(plain(note), err=True)
     return report.exit_code
+
+
+def _print(text: str) -> None:
+    try:
+        click.echo(text)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        sys.stdout = None  # or Python flushes it again at the end
+        raise PatchqError(
+            "the answer could not be written to stdout; what the verb did is done",
+            why=error.strerror or str(error),
+            mend="patchq status",
+        ) from error

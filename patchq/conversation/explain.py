@@ -158,13 +158,19 @@ def moved(verb: str, seen: look.Sight, intent: Plan, ok: Mapping[str, object] | 
         lines.append("")
     top = next((a.patch for a in reversed(intent.stack) if a.queue == intent.queue), None)
     would = "Would be" if ok is None else "Now"
-    lines.append(f"{would} at patch {top}" if top else "No patches applied")
-    receipt = ok.get("receipt") if ok else None
+    none = "Would leave no patches applied" if ok is None else "No patches applied"
+    lines.append(f"{would} at patch {top}" if top else none)
     pending = ok.get("pending") if ok else None
     notes = [str(pending)] if pending else []
     if seen.survey.orphaned:
         notes.insert(0, f"The patches recorded before are gone: {seen.survey.orphaned}.")
-    document = {
+    return Report(tuple(lines), tuple(notes), _moved(verb, seen, intent, ok, top))
+
+
+def _moved(
+    verb: str, seen: look.Sight, intent: Plan, ok: Mapping[str, object] | None, top: str | None
+) -> dict[str, object]:
+    return {
         "verb": verb,
         "direction": intent.verb,
         "dry_run": ok is None,
@@ -177,7 +183,6 @@ def moved(verb: str, seen: look.Sight, intent: Plan, ok: Mapping[str, object] | 
         "patches": list(intent.patches),
         "paths": [entry.path for entry in intent.entries],
         "top": top,
-        "receipt": receipt,
+        "receipt": ok.get("receipt") if ok else None,
         "kept": ok.get("kept") if ok else None,
     }
-    return Report(tuple(lines), tuple(notes), document, ExitCode.DONE)

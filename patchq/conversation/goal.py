@@ -31,8 +31,9 @@ class Upto:
     def index(self, names: list[str], where: str) -> int:
         """Return the place of the named patch in `names`."""
         word = (self.word or "").removeprefix("patches/")
-        fits = [n for n in names if n == word] or [
-            n for n in names if n.removesuffix(".patch").removesuffix(".diff") == word
+        last = word.rsplit("/", 1)[-1]  # a path, as a shell completes it
+        fits = [n for n in names if n in (word, last)] or [
+            n for n in names if n.removesuffix(".patch").removesuffix(".diff") in (word, last)
         ]
         if fits:
             return names.index(fits[0])

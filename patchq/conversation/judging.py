@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchq.engine import apply
-from patchq.errors import PatchqError
+from patchq.errors import ConflictError, PatchqError
 from patchq.model import Lock, LockedPatch, Patch, PathChange, Survey, sha256
 from patchq.plan import Conflict, Kind
 from patchq.queue import verdicts
@@ -81,6 +81,12 @@ def walk(patches: tuple[Patch, ...], lock: Lock, tree: Tree) -> list[Step]:
             raise _stale(patch.name, lock, result.message)
         if tuple(result.changes) != pinned[patch.name].changes:
             raise _stale(patch.name, lock, "it gives other bytes than the lock has")
+        if not result.changes:
+            raise ConflictError(
+                f"{patch.name} changes nothing",
+                why="there is no diff in it, so nobody could say that it is applied",
+                mend="put a diff into it, or take it out of the series",
+            )
         before = {change.path: tree.get(change.path) for change in result.changes}
         steps.append(Step(patch, tuple(result.changes), before, dict(result.after)))
         tree.update(result.after)

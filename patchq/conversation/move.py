@@ -73,6 +73,13 @@ def push(aim: look.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
             return nothing("push", seen, word or "No patches in series")
     else:
         steps = upto.count(names)
+        if steps is not None and steps > len(names) - start:
+            near = [name for name in names if name.startswith(str(steps))]
+            raise PatchqError(
+                f"{steps} patches can not be pushed",
+                why=f"{len(names) - start} of the series are left",
+                mend=f"patchq push {near[0]}" if near else "patchq push -a",
+            )
         goal = start + steps if steps is not None else upto.index(names, "in series") + 1
         if steps == 0:
             return nothing("push", seen, "No patch applied")
@@ -148,12 +155,24 @@ def pop(aim: look.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
         keep = 0
     else:
         steps = upto.count(names)
+        if steps is not None and steps > len(names):
+            raise _fewer(steps, names)
         keep = (
             max(0, len(names) - steps) if steps is not None else upto.index(names, "applied") + 1
         )
         if keep == len(names):
             return nothing("pop", seen, "No patch removed")
     return (yield from backward(aim, ground, seen, keep))
+
+
+def _fewer(steps: int, names: list[str]) -> PatchqError:
+    """Return the error for a number that is larger than the stack: often it begins a name."""
+    near = [name for name in names if name.startswith(str(steps))]
+    return PatchqError(
+        f"{steps} patches can not be taken off",
+        why=f"{len(names)} are applied: {', '.join(names)}",
+        mend=f"patchq pop {near[0]}" if near else "patchq pop -a",
+    )
 
 
 def backward(

@@ -161,7 +161,15 @@ def status(aim: look.Aim) -> Conversation[Report]:
     if survey.orphaned:
         mend = "push -a" if choice and choice.release in seen.queue.releases else "recover"
         findings.append(f"orphaned: {survey.orphaned}; mend: patchq {mend}")
-    document: dict[str, object] = {
+    document = _status(seen, edited, findings)
+    code = ExitCode.FINDING if findings else ExitCode.DONE
+    return Report((*lines, *findings), (), document, code)
+
+
+def _status(seen: look.Sight, edited: list[str], findings: list[str]) -> dict[str, object]:
+    have, survey, choice = seen.survey.installed, seen.survey, seen.choice
+    assert have is not None
+    return {
         "verb": "status",
         "distribution": have.name,
         "version": have.version,
@@ -180,8 +188,6 @@ def status(aim: look.Aim) -> Conversation[Report]:
         "refusal": survey.refusal,
         "findings": findings,
     }
-    code = ExitCode.FINDING if findings else ExitCode.DONE
-    return Report((*lines, *findings), (), document, code)
 
 
 def _marks(seen: look.Sight) -> tuple[list[str], list[str]]:

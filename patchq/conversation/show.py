@@ -109,14 +109,15 @@ def show_diff(
     aim: look.Aim, name: str | None, pending: bool, only: tuple[str, ...]
 ) -> Conversation[Report]:
     """Show what an applied patch changes, or with `pending` what nobody recorded."""
-    want = look.Want(contents=True, more=("patches",))
+    want = look.Want(contents=True, extra=only if pending else (), more=("patches",))
     seen = yield from look.sight(aim, want, need=look.Need.RECORD)
     if pending:
-        now = {path: seen.survey.files[path].state for path in names.drifted(seen)}
+        edited = [*names.drifted(seen), *_unrecorded(seen, only)]
+        now = {p: seen.survey.files[p].state for p in edited if not only or p in only}
         before = yield from _recorded_bytes(aim, seen, list(now))
         held = seen.survey.contents
         after = {p: held[s.sha256] if s.sha256 else None for p, s in now.items()}
-        return _diffs("diff", seen, before, after, only)
+        return _diffs("diff", seen, before, after, ())
     applied = [one.patch for one in seen.applied]
     if not applied:
         return names.nothing("diff", seen, "No patches applied", ExitCode.FAILED)
@@ -127,6 +128,23 @@ def show_diff(
     below = yield from _files(aim, seen, at, paths)
     above = yield from _files(aim, seen, at + 1, paths)
     return _diffs("diff", seen, below, above, only)
+
+
+def _unrecorded(seen: look.Sight, named: tuple[str, ...]) -> list[str]:
+    """Return those of the named files that no patch touches, and that differ from RECORD."""
+    out = []
+    for path in named:
+        found = seen.survey.files[path]
+        if found.state.sha256 is None and found.recorded is None:
+            raise PatchqError(
+                f"{path} is no file of {seen.survey.site}",
+                why="it is not there, and RECORD does not list it",
+                mend="patchq diff -z   # names the files that differ",
+            )
+        if found.recorded is not None and found.recorded != found.state.sha256:
+            out.append(path)
+    known = names.drifted(seen)
+    return [path for path in out if path not in known]
 
 
 def _files(
@@ -152,9 +170,13 @@ def _recorded_bytes(
     out = yield from _files(aim, seen, len(seen.survey.stack), ours)
     rest = [path for path in paths if path not in stacked]
     if rest:
-        have = pristine.texts(aim.cache(), seen.queue.distribution, seen.release, rest)
+        installed = seen.survey.installed
+        release = seen.choice.release if seen.choice else ""
+        if release not in seen.queue.releases and installed is not None:
+            release = standing.public(installed.version)
+        have = pristine.texts(aim.cache(), seen.queue.distribution, release, rest)
         if not have:
-            raise pristine.unknown(seen.queue.distribution, seen.release)
+            raise pristine.unknown(seen.queue.distribution, release)
         out.update({path: have.get(path) for path in rest})
     return out
 

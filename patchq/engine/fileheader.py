@@ -215,7 +215,9 @@ def _settled(
     if len(seen) != 1:
         found = ", ".join(sorted(map(repr, seen))) or "no name that both sides share"
         raise source.error(
-            start + 1, f"the diff must name one file with -p{source.strip}; it has {found}"
+            start + 1,
+            f"the diff must name one file with -p{source.strip}; it has {found} "
+            "(another number of leading folders is told by -pN behind the name in series)",
         )
     name = seen.pop()
     if (made and marked == (name, None)) or (gone and marked == (None, name)):

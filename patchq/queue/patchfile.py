@@ -58,7 +58,7 @@ def read(path: Path, name: str) -> bytes:
         raise UsageError(
             f"the series lists {name}, and there is no such file",
             why=f"{path} is missing",
-            mend=f"git -C {path.parent} checkout -- {path.name}",
+            mend=f"put the file there, or take its name out of {path.parent}/series",
         ) from error
 
 

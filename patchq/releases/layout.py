@@ -55,7 +55,7 @@ def _refuse_taken(target: Path) -> None:
         raise LayoutError(
             f"{target} is not an empty folder",
             why="a release is laid out only where nothing is",
-            mend=f"name another folder, or: rm -r {target}",
+            mend="name a folder that does not exist yet",
         )
 
 

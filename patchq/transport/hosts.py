@@ -56,5 +56,5 @@ def parse(spec: str, *, python: str | None = None) -> Host:
     raise UsageError(
         f"{spec!r} does not name a host",
         why="expected [user@]name[:port], or a name from ~/.ssh/config",
-        mend="patchq --host user@gpu1:22 ..., an IPv6 address as [::1]:22",
+        mend="patchq VERB -H user@gpu1:22, an IPv6 address as [::1]:22",
     )

@@ -137,3 +137,79 @@ def test_a_release_without_a_series_is_named(world):
 
     assert done.returncode == ExitCode.FAILED
     assert "no series of queue q fits demo 9.0" in done.stderr
+
+
+def test_diff_z_of_a_named_file_that_no_patch_touches(world):
+    path = world.site / "demo" / "units.py"
+    path.write_text(path.read_text() + "mile = 1609\n")
+
+    named = world.here("diff", "-z", "demo/units.py")
+    other = world.here("diff", "-z", "demo/shapes.py")
+    nowhere = world.here("diff", "-z", "demo/nowhere.py")
+
+    assert named.stdout.endswith("+mile = 1609\n"), named.stderr
+    assert (other.returncode, other.stdout) == (0, "")
+    assert "demo/nowhere.py is no file of" in nowhere.stderr
+
+
+def test_the_record_is_enough_where_the_queue_is_not_in_sight(world):
+    world.here("push", "2")
+    before = world.tree()
+    world.queue.rename(world.root / "elsewhere")
+    at = ("--target", world.site)
+
+    assert world.run("applied", *at).stdout == "10-pi.patch\n20-foot.patch\n"
+    assert world.run("top", *at).stdout == "20-foot.patch\n"
+    assert "+foot" not in world.run("diff", "-P", "10-pi", *at).stdout
+    status = world.run("status", *at)
+    assert "queue q, series 1.0 (chosen by record), which is not in sight" in status.stdout
+    assert world.run("pop", *at).returncode == 0
+    assert world.run("undo", *at).returncode != 0
+    assert world.run("pop", "-a", *at, "--queue", "q").returncode == 0
+    assert world.tree() != before
+
+
+def test_a_renamed_queue_does_not_hide_what_is_applied(world):
+    world.here("push", "1")
+    world.queue.rename(world.queue.with_name("n"))
+    at = ("--target", world.site)
+
+    named = world.run("status", *at, "--queue", "n")
+
+    assert "also applied: 10-pi.patch of queue q" in named.stdout
+    assert "queue q, series 1.0" in world.run("status", *at).stdout
+    assert world.run("pop", "-a", *at).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("series", "finding"),
+    [
+        ("20-foot.patch\n10-pi.patch\n", "order: applied are 10-pi.patch"),
+        ("20-foot.patch\n", "not in the series any more: 10-pi.patch"),
+    ],
+)
+def test_status_tells_by_name_what_the_series_says_otherwise(world, series, finding):
+    world.here("push", "1")
+    lock = json.loads((world.series / "series.lock").read_text())
+    (world.series / "series").write_text(series)
+    by_name = {patch["name"]: patch for patch in lock["patches"]}
+    lock["patches"] = [by_name[name] for name in series.split()]
+    (world.series / "series.lock").write_text(json.dumps(lock))
+
+    done = world.here("status")
+
+    assert done.returncode == ExitCode.FINDING
+    assert finding in done.stdout
+    assert "= 20-foot.patch" not in done.stdout
+
+
+def test_status_tells_a_patch_that_was_edited_after_its_push(world):
+    world.here("push", "1")
+    path = world.series / "10-pi.patch"
+    path.write_text("Author: me\n" + path.read_text())
+    world.run("lint", "--queue", world.queue, "--write")
+
+    done = world.here("status")
+
+    assert "changed: 10-pi.patch was edited in the queue after it was pushed" in done.stdout
+    assert done.returncode == ExitCode.FINDING

@@ -1,7 +1,10 @@
 """Push, pop, goto, undo: quilt's words, and all or nothing."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -226,3 +229,65 @@ def test_a_package_removed_under_its_patches_leaves_a_record_that_recover_sets_a
     assert recovered.returncode == 0, recovered.stderr
     assert recovered.stdout.startswith("The record of patches that are gone was set aside")
     assert "is not installed in" in world.here("status").stderr
+
+
+def test_a_patch_without_a_diff_is_never_applied(world):
+    (world.series / "30-text.patch").write_text("Description: nothing\n")
+    before = world.tree()
+
+    lint = world.run("lint", "--queue", world.queue, "--write")
+    done = world.here("push", "-a")
+
+    assert "it changes nothing: there is no diff in it" in lint.stdout
+    assert done.returncode == ExitCode.CONFLICT
+    assert "30-text.patch changes nothing" in done.stderr
+    assert world.tree() == before
+
+
+@pytest.mark.parametrize(("verb", "number"), [("pop", "10"), ("push", "20")])
+def test_a_number_beyond_the_stack_is_often_the_start_of_a_name(world, verb, number):
+    world.here("push", "1")
+
+    done = world.here(verb, number)
+
+    assert done.returncode == ExitCode.FAILED
+    assert f"mend: patchq {verb} --target {world.site} {number}-" in done.stderr
+
+
+def test_a_patch_may_be_named_by_its_path(world):
+    assert world.here("push", "queues/q/1.0/10-pi.patch").returncode == 0
+    assert world.here("top").stdout == "10-pi.patch\n"
+
+
+def test_an_answer_that_can_not_be_written_does_not_hide_what_was_done(world):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "patchq", "push", "-a", "--target", world.site],
+            cwd=world.root,
+            env={**os.environ, "PATCHQ_CACHE": str(world.root / "cache")},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    assert done.returncode == ExitCode.FAILED
+    assert "what the verb did is done" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert world.here("applied").stdout.count("\n") == 3
+
+
+def test_lint_says_where_moved_lines_fit(world):
+    path = world.series / "30-text.patch"
+    path.write_text(path.read_text().replace("@@ -1,3 +1,4 @@", "@@ -3,3 +3,4 @@"))
+
+    done = world.run("lint", "--queue", world.queue, "--write")
+
+    assert "it fits where its lines have moved to (demo/data.txt: -2 lines)" in done.stdout
+    assert "series.lock not written" in done.stdout
+
+
+def test_two_hosts_in_one_run_are_refused_for_now(world):
+    done = world.run("top", "-H", "a", "-H", "b", "--queue", world.queue)
+
+    assert done.returncode == ExitCode.USAGE
+    assert "2 hosts are named: a, b" in done.stderr

@@ -37,6 +37,7 @@ def test_what_a_page_shows_is_what_happens(page, tmp_path):
     (tmp_path / "here").mkdir()
 
     for command, expected in commands(page):
+        assert not command.startswith("cd "), "the next line would be typed elsewhere"
         done = subprocess.run(
             ["sh", "-c", f"{command}"],
             cwd=tmp_path / "here",
