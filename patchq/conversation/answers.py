@@ -26,12 +26,33 @@ def survey_of(reply: Reply) -> Survey:
     """
     try:
         return _survey(reply.message["ok"], reply.blobs)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, AssertionError) as error:
         raise PatchqError(
             "the environment's record cannot be read",
             why=f"its survey does not have the form that patchq writes: {error!r}",
             mend="look at .patchq/DISTRIBUTION/state.json there; set it aside if it is broken",
         ) from error
+
+
+def refused(refusal: Mapping[str, str]) -> PatchqError:
+    """Return the agent's reason against an environment as an error."""
+    return PatchqError(refusal["what"], why=refusal["why"], mend=refusal["mend"])
+
+
+def receipts_of(extra: Mapping[str, object]) -> list[dict[str, Any]]:
+    """Return the receipts that came along, oldest first, those that have a receipt's form."""
+    listed = extra.get("ledger")
+    return [one for one in listed if _is_receipt(one)] if isinstance(listed, list) else []
+
+
+def _is_receipt(one: object) -> bool:
+    if not isinstance(one, dict) or not isinstance(one.get("patches"), dict):
+        return False
+    texts = all(isinstance(one.get(key), str) for key in ("id", "time", "verb", "queue"))
+    moved = [patch for some in one["patches"].values() for patch in some or ()]
+    return texts and all(
+        isinstance(patch, dict) and {"patch", "sha256"} <= set(patch) for patch in moved
+    )
 
 
 def _survey(ok: Mapping[str, Any], contents: Mapping[str, bytes]) -> Survey:

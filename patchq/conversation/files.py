@@ -52,7 +52,13 @@ def rebuild(
             None if data is None else (data, standing.pristine(seen.survey, path).executable)
         )
     for applied in touching:
-        text = seen.texts[applied.sha256]
+        text = seen.texts.get(applied.sha256)
+        if text is None:
+            raise PatchqError(
+                f"{seen.survey.site} does not keep the text of {applied.patch} any more",
+                why="its patches.json has other texts than its state names",
+                mend="patchq pop -a",
+            )
         entry = series.parse(f"{applied.patch} {applied.options}\n".encode()).entries[0]
         header, diffs = diff.parse(text, name=applied.patch, strip=entry.strip)
         patch = Patch(applied.patch, text, header, diffs, entry.strip, entry.reverse)

@@ -142,7 +142,11 @@ def survey(
     reply = yield aim.request(
         "survey", distribution, paths=list(paths), known=known, want=list(want.more)
     )
-    return answers.survey_of(reply), reply
+    found = answers.survey_of(reply)
+    if found.refusal and found.refusal.get("word") in ("damaged-state", "newer-state"):
+        # Without its record nothing can be said of an environment, not even "none applied".
+        raise answers.refused(found.refusal)
+    return found, reply
 
 
 def sight(aim: Aim, want: Want | None = None, *, need: Need = Need.SERIES) -> Conversation[Sight]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from patchq import plan, standing
-from patchq.conversation import explain, files, judging, look, pristine
+from patchq.conversation import answers, explain, files, judging, look, pristine
 from patchq.conversation.goal import Upto
 from patchq.errors import ExitCode, PatchqError
 from patchq.model import Patch, sha256
@@ -54,8 +54,7 @@ def ready(
         seen = yield from look.again(aim, seen, want)
         seen = replace(seen, survey=replace(seen.survey, orphaned=orphaned))
     if seen.survey.refusal:
-        refusal = seen.survey.refusal
-        raise PatchqError(refusal["what"], why=refusal["why"], mend=refusal["mend"])
+        raise answers.refused(seen.survey.refusal)
     return seen
 
 
@@ -69,6 +68,7 @@ def push(aim: look.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
     if upto.everything or (start == len(names) and upto.count(names) is not None):
         goal = len(names)
         if start == goal:
+            _fresh(seen, store.verify(seen.queue, seen.release))
             word = f"File series fully applied, ends at patch {names[-1]}" if names else ""
             return nothing("push", seen, word or "No patches in series")
     else:
@@ -84,8 +84,19 @@ def push(aim: look.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
         if steps == 0:
             return nothing("push", seen, "No patch applied")
         if goal <= start:
+            _fresh(seen, store.verify(seen.queue, seen.release))
             return nothing("push", seen, f"Patch {names[goal - 1]} is currently applied")
     return (yield from forward(aim, ground, seen, min(goal, len(names))))
+
+
+def _fresh(seen: look.Sight, stale: str | None) -> None:
+    """Raise where the lock is not of the series: what it says is done might not be."""
+    if stale:
+        raise PatchqError(
+            f"series.lock of {seen.queue.name} {seen.release} is stale: {stale}",
+            why="a push compares every file with the hashes that the lock holds",
+            mend=f"patchq lint --write --queue {seen.queue.folder}",
+        )
 
 
 def forward(
@@ -93,13 +104,7 @@ def forward(
 ) -> Conversation[Report]:
     """Plan, apply, judge and commit the patches up to `goal`."""
     whole = store.load(seen.queue, seen.release)
-    stale = locks.stale(seen.lock, whole)
-    if stale:
-        raise PatchqError(
-            f"series.lock of {seen.queue.name} {seen.release} is stale: {stale}",
-            why="a push compares every file with the hashes that the lock holds",
-            mend=f"patchq lint --write --queue {seen.queue.folder}",
-        )
+    _fresh(seen, locks.stale(seen.lock, whole))
     intent = plan.push(seen.lock, seen.queue.name, seen.survey, goal)
     if intent.conflicts:
         paths = [one.path for one in intent.conflicts if one.path is not None]

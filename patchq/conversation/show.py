@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from patchq import standing
-from patchq.conversation import files, judging, look, names, pristine
+from patchq.conversation import answers, files, judging, look, names, pristine
 from patchq.conversation.goal import Upto
 from patchq.engine import diff
 from patchq.engine.verdict import Claim
@@ -51,7 +51,8 @@ def check(aim: look.Aim, only: str | None) -> Conversation[Report]:
     }
     paths = tuple(dict.fromkeys(path for one in parsed.values() for path in one.paths))
     seen = yield from look.sight(aim, look.Want(contents=True, extra=paths))
-    mine = sketches[seen.queue.name][seen.choice.release if seen.choice else None]
+    shared = sketches[seen.queue.name]
+    mine = shared.get(seen.choice.release if seen.choice else None, shared[None])
     if only is not None:
         stems = list(mine)
         stem = stems[Upto(only.removesuffix(".patch")).index(stems, "known to have a sketch")]
@@ -205,18 +206,17 @@ def _diffs(
 def log(aim: look.Aim) -> Conversation[Report]:
     """Show the environment's receipts, newest first."""
     seen = yield from look.sight(aim, look.Want(more=("ledger",)), need=look.Need.RECORD)
-    receipts = seen.extra.get("ledger") or []
-    assert isinstance(receipts, list)
+    receipts = answers.receipts_of(seen.extra)
     lines: list[str] = []
     for one in reversed(receipts):
         moves = [(sign, p) for verb, sign in SIGNS for p in one["patches"].get(verb, ())]
         lines.append(
-            f"{one['id']}  {one['time']}  {one['verb']}  {one['who']} from {one['whence']}"
+            f"{one['id']}  {one['time']}  {one['verb']}  {one.get('who')} from {one.get('whence')}"
         )
-        commit = one.get("commit")
-        text = f", commit {commit[:12]}" if commit else ""
-        dirty = " (with uncommitted changes)" if one.get("dirty") else ""
-        lines.append(f"    queue {one['queue']}, series {one['release']}{text}{dirty}")
+        text = f", commit {str(one['commit'])[:12]}" if one.get("commit") else ""
+        text += " (with uncommitted changes)" if one.get("dirty") else ""
+        text += f", {one['outcome']}" if one.get("outcome") else ""
+        lines.append(f"    queue {one['queue']}, series {one.get('release')}{text}")
         lines += [f"    {sign} {patch['patch']}" for sign, patch in moves]
     if not receipts:
         return names.nothing("log", seen, "No receipts", ExitCode.NOTHING_TO_DO)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from patchq.conversation import look, move
+from patchq.conversation import answers, look, move
 from patchq.errors import ExitCode, PatchqError, UsageError
 from patchq.report import Report
 from patchq.transport.channel import Conversation
@@ -13,8 +13,7 @@ def undo(aim: look.Aim, ground: move.Ground) -> Conversation[Report]:
     known = move.wanted(aim).known
     want = look.Want(True, known, more=("patches", "ledger"))
     seen = yield from move.ready(aim, ground, want, look.Need.RECORD)
-    ledger = seen.extra["ledger"]
-    assert isinstance(ledger, list)
+    ledger = answers.receipts_of(seen.extra)
     if not ledger:
         return move.nothing("undo", seen, "No receipt to undo")
     last = ledger[-1]
@@ -26,6 +25,8 @@ def undo(aim: look.Aim, ground: move.Ground) -> Conversation[Report]:
         )
     names = [applied.patch for applied in seen.applied]
     pushed, popped = (last["patches"].get(verb, ()) for verb in ("push", "pop"))
+    if not pushed and not popped:
+        raise _moved_on(seen, last)
     if pushed:
         undone = [one["patch"] for one in pushed]
         if names[-len(undone) :] != undone:

@@ -23,6 +23,7 @@ from pathlib import Path
 from patchq.engine import diff, lines
 from patchq.errors import UsageError
 from patchq.model import Patch
+from patchq.queue import reading
 
 _FIELD = re.compile(r"([A-Za-z][A-Za-z0-9-]*):(?:[ \t]+(.*)|)$")
 # DEP-3: the names that git's mails have for two of its fields.
@@ -52,14 +53,14 @@ def load(
 
 def read(path: Path, name: str) -> bytes:
     """Return the bytes of a patch that a series lists."""
-    try:
-        return path.read_bytes()
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
-        raise UsageError(
-            f"the series lists {name}, and there is no such file",
-            why=f"{path} is missing",
-            mend=f"put the file there, or take its name out of {path.parent}/series",
-        ) from error
+    text = reading.read(path)
+    if text is not None:
+        return text
+    raise UsageError(
+        f"the series lists {name}, and there is no such file",
+        why=f"{path} is missing",
+        mend=f"put the file there, or take its name out of {path.parent}/series",
+    )
 
 
 def fields(header: bytes) -> dict[str, str]:

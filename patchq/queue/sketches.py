@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from patchq.queue import reading
 from patchq.queue.store import SHARED, Queue
 
 
@@ -11,9 +12,10 @@ def load(queue: Queue, release: str | None) -> dict[str, tuple[str, bytes]]:
     These are the shared ones, and where `release` has its own, those in their place.
     """
     folders = [SHARED] if release is None else [SHARED, release]
-    found = {
-        path.stem: (f"{folder}/{path.name}", path.read_bytes())
-        for folder in folders
-        for path in (queue.folder / folder).glob("*.pyi")
-    }
+    found = {}
+    for folder in folders:
+        for path in (queue.folder / folder).glob("*.pyi"):
+            text = reading.read(path)
+            if text is not None:
+                found[path.stem] = (f"{folder}/{path.name}", text)
     return dict(sorted(found.items()))

@@ -23,13 +23,14 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from patchq.errors import UsageError
 from patchq.model import Lock, Series, Sha256, sha256
 from patchq.queue import lock as lock_file
 from patchq.queue import series as series_file
-from patchq.queue import table
+from patchq.queue import reading, table
 
 SETTINGS = "queue.toml"
 SHARED = "post"
@@ -105,15 +106,16 @@ def open(folder: Path) -> Queue:
         UsageError: no queue.toml there, not TOML, a key that does not exist.
     """
     path = folder / SETTINGS
-    try:
-        document = tomllib.loads(path.read_bytes().decode())
-    except (FileNotFoundError, NotADirectoryError) as error:
+    text = reading.read(path)
+    if text is None:
         raise UsageError(
             f"{folder} is not a queue",
             why=f"it has no {SETTINGS}",
             mend="patchq queues",
-        ) from error
-    except ValueError as error:  # not TOML, not UTF-8
+        )
+    try:
+        document = tomllib.loads(text.decode())
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, too deep
         raise UsageError(
             f"{path} cannot be read", why=str(error), mend=f"correct {path}"
         ) from error
@@ -131,13 +133,33 @@ def open(folder: Path) -> Queue:
 
 
 def lock(queue: Queue, release: str) -> Lock | None:
-    """Return a release's series.lock, None where none is written yet."""
+    """Return a release's series.lock, None where none is written yet.
+
+    Raises:
+        LockError: it cannot be read, or is another queue's or release's.
+    """
     path = queue.folder / release / "series.lock"
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
+    data = reading.read(path)
+    if data is None:
         return None
-    return lock_file.parse(data, name=str(path))
+    found = _parsed(data, str(path))
+    for what, has, expected in (
+        ("release", found.release, release),
+        ("distribution", found.distribution, queue.distribution),
+    ):
+        if has != expected:
+            raise lock_file.LockError(
+                f"{path} is not this series' lock",
+                why=f"its {what} is {has!r}, expected {expected!r}",
+                mend=f"patchq lint --write --queue {queue.folder}",
+            )
+    return found
+
+
+@lru_cache(maxsize=64)
+def _parsed(data: bytes, name: str) -> Lock:
+    """Parse a lock once: most verbs ask for it more than once."""
+    return lock_file.parse(data, name=name)
 
 
 def series(queue: Queue, release: str) -> series_file.SeriesFile:
@@ -147,13 +169,14 @@ def series(queue: Queue, release: str) -> series_file.SeriesFile:
         UsageError: the queue has no series for this release.
     """
     path = queue.folder / release / "series"
-    if release not in queue.releases:
+    text = reading.read(path) if release in queue.releases else None
+    if text is None:
         raise UsageError(
             f"queue {queue.name} has no series for {release}",
             why=f"it has series for {', '.join(queue.releases) or 'no release at all'}",
-            mend=f"patchq rebase --queue {queue.name} --onto {release}",
+            mend=f"make {queue.folder}/{release}/series, and name the patches in it",
         )
-    return series_file.parse(path.read_bytes(), name=str(path))
+    return series_file.parse(text, name=str(path))
 
 
 def load(queue: Queue, release: str) -> Series:
@@ -218,8 +241,7 @@ def _sketch(queue: Queue, release: str, patch: str) -> tuple[bytes | None, str]:
     """Return a patch's sketch and its name in the queue; the release's own replaces the shared."""
     stem = patch.removesuffix(".patch").removesuffix(".diff")
     for name in (f"{release}/{stem}.pyi", f"{SHARED}/{stem}.pyi"):
-        try:
-            return (queue.folder / name).read_bytes(), name
-        except (FileNotFoundError, NotADirectoryError):
-            continue
+        text = reading.read(queue.folder / name)
+        if text is not None:
+            return text, name
     return None, ""

@@ -300,3 +300,122 @@ def test_a_lock_of_another_tree_is_told(world):
     done = world.run("lint", "--queue", world.queue)
 
     assert f"series.lock is stale: it has tree {'0' * 40}, found {was}" in done.stderr
+
+
+def lock_with(world, **changes) -> None:
+    path = world.series / "series.lock"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"patches": []},
+        {"release": "2.0"},
+        {"release": "../../x"},
+        {"distribution": "other"},
+        {"distribution": "\ud800"},
+    ],
+)
+def test_a_lock_of_something_else_is_never_nothing_to_do(world, changes):
+    lock_with(world, **changes)
+    before = world.tree()
+
+    done = world.here("push", "-a")
+
+    three_parts(done, ExitCode(done.returncode), "lint --write")
+    assert done.returncode in (ExitCode.FAILED, ExitCode.USAGE)
+    assert world.tree() == before
+
+
+def test_a_lock_that_lacks_the_patch_that_was_added_is_stale(world):
+    world.here("push", "-a")
+    (world.series / "40-new.patch").write_text(worlds.TEXT.replace("four", "five"))
+    with (world.series / "series").open("a") as file:
+        file.write("40-new.patch\n")
+
+    three_parts(world.here("push", "-a"), ExitCode.FAILED, "is stale")
+
+
+def test_a_release_folder_that_was_renamed_is_told_by_its_lock(world):
+    world.here("push", "1")
+    world.series.rename(world.queue / "2.0")
+
+    for verb in ("push", "status", "check", "series"):
+        done = world.here(verb)
+        assert done.returncode not in (0, ExitCode.BUG), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "name", ["queue.toml", "1.0/series.lock", "1.0/10-pi.patch", "post/10-pi.pyi"]
+)
+@pytest.mark.parametrize("kind", ["folder", "loop", "fifo", "dangling"])
+def test_a_queue_file_that_is_no_file(world, name, kind):
+    path = world.queue / name
+    path.unlink()
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(path.name if kind == "loop" else "nowhere")
+
+    for args in (("push", "-a"), ("check",)):
+        done = world.here(*args)
+        assert done.returncode != ExitCode.BUG, done.stderr
+    lint = world.run("lint", "--queue", world.queue)
+    assert lint.returncode not in (0, ExitCode.BUG), lint.stderr
+
+
+def test_names_that_no_file_system_has(world):
+    (world.series / "series").write_text("x" * 300 + ".patch\n")
+
+    three_parts(world.run("lint", "--queue", world.queue), ExitCode.USAGE)
+
+
+def test_toml_that_is_nested_without_end(world):
+    (world.queue / "queue.toml").write_text("x = " + "[" * 5000)
+
+    three_parts(world.here("push"), ExitCode.USAGE, "queue.toml")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("state.json", '{"schema": 1}'),
+        ("state.json", "[]"),
+        ("state.json", '{"schema": 99, "stack": []}'),
+        ("state.json", "[" * 100_000),
+        ("patches.json", "{}"),
+        ("patches.json", '{"a": "not base64"}'),
+        ("ledger.jsonl", '{"prev": ""}\n'),
+        ("ledger.jsonl", "nonsense\n\xff\n"),
+    ],
+)
+@pytest.mark.parametrize(
+    "args", [("status",), ("log",), ("diff", "-P", "10-pi"), ("pop",), ("undo",)]
+)
+def test_a_record_that_somebody_spoiled(world, name, text, args):
+    world.here("push", "2")
+    path = world.site / ".patchq" / "demo" / name
+    path.write_text(text, errors="surrogateescape")
+    before = world.tree()
+
+    done = world.here(*args)
+
+    assert done.returncode != ExitCode.BUG, done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    if done.returncode not in (0, ExitCode.FINDING, ExitCode.NOTHING_TO_DO):
+        three_parts(done, ExitCode(done.returncode))
+        assert world.tree() == before
+
+
+def test_a_stack_that_somebody_spoiled(world):
+    world.here("push", "2")
+    path = world.site / ".patchq" / "demo" / "state.json"
+    state = json.loads(path.read_text())
+    for stack in (None, "x", [3], [{"queue": "q"}], [{**state["stack"][0], "changes": "no"}]):
+        path.write_text(json.dumps({**state, "stack": stack}))
+        for verb in ("status", "pop", "top", "push"):
+            done = world.here(verb)
+            assert done.returncode not in (0, ExitCode.BUG), (stack, verb, done.stderr)
