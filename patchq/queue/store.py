@@ -29,8 +29,8 @@ from pathlib import Path
 from patchq.errors import UsageError
 from patchq.model import Lock, Series, Sha256, sha256
 from patchq.queue import lock as lock_file
-from patchq.queue import series as series_file
 from patchq.queue import reading, table
+from patchq.queue import series as series_file
 
 SETTINGS = "queue.toml"
 SHARED = "post"
