@@ -193,14 +193,14 @@ RECEIPT = """
 import asyncio, os, sys, time
 from pathlib import Path
 from patchq.cli import places
-from patchq.conversation import look, move
+from patchq.conversation import look, move, view
 from patchq.conversation.goal import Upto
 from patchq.fleet import one
 from patchq.queue import store
 from patchq.queue.heads import Heads
 import git, platformdirs, patchq.engine.apply, patchq.engine.diff, patchq.queue.patchfile
 verb, queue, target = sys.argv[1:]
-aim = look.Aim((store.open(Path(queue)),), places.cache, Path(queue).name, target, True)
+aim = view.Aim((store.open(Path(queue)),), places.cache, Path(queue).name, target, True)
 verb = {"push": move.push, "pop": move.pop}[verb]
 start = time.perf_counter()
 ground = move.Ground("bench", "bench", Heads(aim.queues))

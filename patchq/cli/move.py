@@ -11,7 +11,7 @@ from patchq.cli.run import run, target_of, target_options
 from patchq.conversation import move
 from patchq.conversation import undo as taking_back
 from patchq.conversation.goal import Upto
-from patchq.conversation.look import Aim
+from patchq.conversation.view import Aim
 from patchq.queue.heads import Heads
 
 dry_run = click.option("-n", "--dry-run", is_flag=True, help="Say what would be done.")

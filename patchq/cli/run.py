@@ -15,7 +15,7 @@ import click
 
 from patchq.cli import places
 from patchq.cli.plain import plain
-from patchq.conversation.look import Aim
+from patchq.conversation.view import Aim
 from patchq.errors import PatchqError, UsageError
 from patchq.report import Report
 from patchq.transport.channel import Conversation

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from patchq import standing
-from patchq.conversation import look
+from patchq.conversation import view
 from patchq.engine import diff, overlap
 from patchq.errors import ExitCode
 from patchq.model import FileState, Patch, Series
@@ -29,7 +29,7 @@ MENDS = {
 
 def report(
     verb: str,
-    seen: look.Sight,
+    seen: view.Sight,
     conflicts: tuple[Conflict, ...],
     *,
     series: Series | None = None,
@@ -64,7 +64,7 @@ def _count(number: int) -> str:
     return "1 conflict" if number == 1 else f"{number} conflicts"
 
 
-def _lines(seen: look.Sight, conflict: Conflict) -> list[str]:
+def _lines(seen: view.Sight, conflict: Conflict) -> list[str]:
     have = seen.survey.installed
     name, version = (have.name, have.version) if have else (seen.queue.distribution, "")
     where = f"--target {seen.survey.site} --upgrade" if seen.target else "--force-reinstall"
@@ -99,7 +99,7 @@ def word(state: FileState) -> str:
 
 
 def _looked_into(
-    seen: look.Sight, conflict: Conflict, series: Series, base: Mapping[str, bytes]
+    seen: view.Sight, conflict: Conflict, series: Series, base: Mapping[str, bytes]
 ) -> Conflict:
     if conflict.kind not in (Kind.DRIFT, Kind.WRONG_RELEASE, Kind.PARTIAL, Kind.ORDER):
         return conflict
@@ -120,7 +120,7 @@ def _looked_into(
     return replace(conflict, detail=f"{note}\n{shown}".rstrip())
 
 
-def _upstream(seen: look.Sight, patch: Patch, release: str) -> bool:
+def _upstream(seen: view.Sight, patch: Patch, release: str) -> bool:
     """True where the patch's sketch holds on the files as they are, with a claim."""
     if patch.sketch is None:
         return False
@@ -136,7 +136,7 @@ def _upstream(seen: look.Sight, patch: Patch, release: str) -> bool:
     return bool(claims) and all(claim.held for claim in claims)
 
 
-def moved(verb: str, seen: look.Sight, intent: Plan, ok: Mapping[str, object] | None) -> Report:
+def moved(verb: str, seen: view.Sight, intent: Plan, ok: Mapping[str, object] | None) -> Report:
     """Return the outcome of a push or pop; `ok` is the agent's answer, None for a dry run."""
     up = intent.verb == "push"
     say = {
@@ -168,7 +168,7 @@ def moved(verb: str, seen: look.Sight, intent: Plan, ok: Mapping[str, object] | 
 
 
 def _moved(
-    verb: str, seen: look.Sight, intent: Plan, ok: Mapping[str, object] | None, top: str | None
+    verb: str, seen: view.Sight, intent: Plan, ok: Mapping[str, object] | None, top: str | None
 ) -> dict[str, object]:
     return {
         "verb": verb,

@@ -7,7 +7,7 @@ texts that the environment keeps, so that a pop needs no queue.
 from __future__ import annotations
 
 from patchq import standing
-from patchq.conversation import judging, look
+from patchq.conversation import judging, view
 from patchq.errors import PatchqError
 from patchq.model import AppliedPatch, Patch
 from patchq.queue import series
@@ -15,7 +15,7 @@ from patchq.transport.channel import Conversation
 
 
 def read(
-    aim: look.Aim, seen: look.Sight, paths: list[str], originals: bool = False
+    aim: view.Aim, seen: view.Sight, paths: list[str], originals: bool = False
 ) -> Conversation[dict[str, bytes | None]]:
     """Fetch the bytes of files, or of the originals kept for them."""
     request = aim.request(
@@ -30,7 +30,7 @@ def read(
 
 
 def rebuild(
-    aim: look.Aim, seen: look.Sight, stack: tuple[AppliedPatch, ...], paths: list[str]
+    aim: view.Aim, seen: view.Sight, stack: tuple[AppliedPatch, ...], paths: list[str]
 ) -> Conversation[judging.Tree]:
     """Return files as a lower part of the stack has them.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from patchq import plan, standing
-from patchq.conversation import answers, explain, files, judging, look, pristine
+from patchq.conversation import answers, explain, files, judging, look, pristine, view
 from patchq.conversation.goal import Upto
 from patchq.errors import ExitCode, PatchqError
 from patchq.model import Patch, sha256
@@ -32,8 +32,8 @@ class Ground:
 
 
 def ready(
-    aim: look.Aim, ground: Ground, want: look.Want, need: look.Need = look.Need.SERIES
-) -> Conversation[look.Sight]:
+    aim: view.Aim, ground: Ground, want: view.Want, need: view.Need = view.Need.SERIES
+) -> Conversation[view.Sight]:
     """Survey for a writing verb: refusals are raised, an interrupted transaction recovered."""
     seen = yield from look.sight(aim, want, need=need)
     if seen.survey.interrupted and ground.dry_run:
@@ -42,7 +42,7 @@ def ready(
             why="its journal is there, so nobody can say yet what the files will be",
             mend="patchq recover",
         )
-    if seen.survey.orphaned and need is not look.Need.SERIES:
+    if seen.survey.orphaned and need is not view.Need.SERIES:
         raise PatchqError(
             f"the patches that were applied in {seen.survey.site} are gone",
             why=seen.survey.orphaned,
@@ -58,7 +58,7 @@ def ready(
     return seen
 
 
-def push(aim: look.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
+def push(aim: view.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
     """Apply patches of the series that fits, up to a goal."""
     seen = yield from ready(aim, ground, wanted(aim))
     names = [patch.name for patch in seen.lock.patches]
@@ -89,7 +89,7 @@ def push(aim: look.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
     return (yield from forward(aim, ground, seen, min(goal, len(names))))
 
 
-def _fresh(seen: look.Sight, stale: str | None) -> None:
+def _fresh(seen: view.Sight, stale: str | None) -> None:
     """Raise where the lock is not of the series: what it says is done might not be."""
     if stale:
         raise PatchqError(
@@ -100,7 +100,7 @@ def _fresh(seen: look.Sight, stale: str | None) -> None:
 
 
 def forward(
-    aim: look.Aim, ground: Ground, seen: look.Sight, goal: int, verb: str = "push"
+    aim: view.Aim, ground: Ground, seen: view.Sight, goal: int, verb: str = "push"
 ) -> Conversation[Report]:
     """Plan, apply, judge and commit the patches up to `goal`."""
     whole = store.load(seen.queue, seen.release)
@@ -121,7 +121,7 @@ def forward(
 
 
 def _judged(
-    aim: look.Aim, seen: look.Sight, steps: list[judging.Step]
+    aim: view.Aim, seen: view.Sight, steps: list[judging.Step]
 ) -> Conversation[tuple[plan.Conflict, ...]]:
     """Judge each step, from the cache where the text around it is what the lock read."""
     good = judging.cached(aim.cache(), seen.lock)
@@ -150,9 +150,9 @@ def _judged(
     return tuple(conflicts)
 
 
-def pop(aim: look.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
+def pop(aim: view.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
     """Take patches off the top, until a goal."""
-    seen = yield from ready(aim, ground, look.Want(more=("patches",)), look.Need.RECORD)
+    seen = yield from ready(aim, ground, view.Want(more=("patches",)), view.Need.RECORD)
     names = [applied.patch for applied in seen.applied]
     if not names:
         return nothing("pop", seen, "No patch removed")
@@ -181,7 +181,7 @@ def _fewer(steps: int, names: list[str]) -> PatchqError:
 
 
 def backward(
-    aim: look.Aim, ground: Ground, seen: look.Sight, keep: int, verb: str = "pop"
+    aim: view.Aim, ground: Ground, seen: view.Sight, keep: int, verb: str = "pop"
 ) -> Conversation[Report]:
     """Plan and commit the way back to `keep` patches of this queue."""
     intent = plan.pop(seen.queue.name, seen.survey, keep)
@@ -193,9 +193,9 @@ def backward(
 
 
 def commit(
-    aim: look.Aim,
+    aim: view.Aim,
     ground: Ground,
-    seen: look.Sight,
+    seen: view.Sight,
     intent: plan.Plan,
     tree: judging.Tree,
     patches: tuple[Patch, ...],
@@ -234,7 +234,7 @@ def commit(
     return explain.moved(verb, seen, intent, reply.message["ok"])
 
 
-def _receipt(ground: Ground, seen: look.Sight, intent: plan.Plan, verb: str) -> dict[str, object]:
+def _receipt(ground: Ground, seen: view.Sight, intent: plan.Plan, verb: str) -> dict[str, object]:
     """Return what the environment's ledger is to say beside what the agent knows."""
     head, dirty = ground.heads.of(seen.queue) if intent.verb == "push" else (None, False)
     texts = {a.patch: a.sha256 for a in (*seen.survey.stack, *intent.stack)}
@@ -251,10 +251,10 @@ def _receipt(ground: Ground, seen: look.Sight, intent: plan.Plan, verb: str) -> 
     }
 
 
-def goto(aim: look.Aim, ground: Ground, name: str) -> Conversation[Report]:
+def goto(aim: view.Aim, ground: Ground, name: str) -> Conversation[Report]:
     """Push or pop until the named patch is on top."""
     want = wanted(aim)
-    seen = yield from ready(aim, ground, look.Want(True, want.known, more=("patches",)))
+    seen = yield from ready(aim, ground, view.Want(True, want.known, more=("patches",)))
     applied = [one.patch for one in seen.applied]
     names = [patch.name for patch in seen.lock.patches]
     index = Upto(name).index(names, "in series")
@@ -268,7 +268,7 @@ def goto(aim: look.Aim, ground: Ground, name: str) -> Conversation[Report]:
     return (yield from forward(aim, ground, seen, index + 1, "goto"))
 
 
-def wanted(aim: look.Aim) -> look.Want:
+def wanted(aim: view.Aim) -> view.Want:
     """Ask for every content but those that are surely not needed.
 
     A file that holds a patch's result already is not read, nor a neighbour
@@ -288,10 +288,10 @@ def wanted(aim: look.Aim) -> look.Want:
                 known.update(c.after.sha256 for c in patch.changes if c.after.sha256)
                 if patch.name in good:
                     known.update(digest for digest in patch.reads.values() if digest)
-    return look.Want(True, frozenset(known - before))
+    return view.Want(True, frozenset(known - before))
 
 
-def nothing(verb: str, seen: look.Sight, message: str) -> Report:
+def nothing(verb: str, seen: view.Sight, message: str) -> Report:
     """Return the outcome "nothing to do", in quilt's words."""
     document = {"verb": verb, "queue": seen.queue.name, "patches": [], "message": message}
     return Report((), (message,), document, ExitCode.NOTHING_TO_DO)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from patchq import standing
-from patchq.conversation import look
+from patchq.conversation import look, view
 from patchq.conversation.goal import Upto
 from patchq.errors import ExitCode
 from patchq.queue import store
@@ -16,7 +16,7 @@ from patchq.report import Report
 from patchq.transport.channel import Conversation
 
 
-def _bare(verb: str, seen: look.Sight, names: list[str], **more: object) -> Report:
+def _bare(verb: str, seen: view.Sight, names: list[str], **more: object) -> Report:
     release = seen.choice.release if seen.choice else None
     document = {
         "verb": verb,
@@ -28,20 +28,20 @@ def _bare(verb: str, seen: look.Sight, names: list[str], **more: object) -> Repo
     return Report(tuple(names), interrupted(seen), document)
 
 
-def interrupted(seen: look.Sight) -> tuple[str, ...]:
+def interrupted(seen: view.Sight) -> tuple[str, ...]:
     """Return the note that every verb adds where a transaction was cut short."""
     if not seen.survey.interrupted:
         return ()
     return ("interrupted: a transaction was cut short; mend: patchq recover",)
 
 
-def nothing(verb: str, seen: look.Sight, message: str, code: ExitCode) -> Report:
+def nothing(verb: str, seen: view.Sight, message: str, code: ExitCode) -> Report:
     """Return the outcome of a question that has no answer here."""
     document = {"verb": verb, "queue": seen.queue.name, "patches": [], "message": message}
     return Report((), (message, *interrupted(seen)), document, code)
 
 
-def series(aim: look.Aim, marked: bool) -> Conversation[Report]:
+def series(aim: view.Aim, marked: bool) -> Conversation[Report]:
     """Name the patches of the series that fits; `marked` shows ``+`` applied, ``=`` top."""
     seen = yield from look.sight(aim)
     names = list(seen.names)
@@ -49,9 +49,9 @@ def series(aim: look.Aim, marked: bool) -> Conversation[Report]:
     return replace(report, lines=tuple(_marks(seen)[0])) if marked else report
 
 
-def applied(aim: look.Aim, upto: str | None) -> Conversation[Report]:
+def applied(aim: view.Aim, upto: str | None) -> Conversation[Report]:
     """Name the applied patches, bottom to top, up to one of them."""
-    seen = yield from look.sight(aim, need=look.Need.RECORD)
+    seen = yield from look.sight(aim, need=view.Need.RECORD)
     names = [one.patch for one in seen.applied]
     if upto is not None:
         names = names[: Upto(upto).index(names, "applied") + 1]
@@ -60,7 +60,7 @@ def applied(aim: look.Aim, upto: str | None) -> Conversation[Report]:
     return _bare("applied", seen, names)
 
 
-def unapplied(aim: look.Aim, after: str | None) -> Conversation[Report]:
+def unapplied(aim: view.Aim, after: str | None) -> Conversation[Report]:
     """Name the patches that are not applied, or those after a given one."""
     seen = yield from look.sight(aim)
     names = _above(seen, after)
@@ -69,7 +69,7 @@ def unapplied(aim: look.Aim, after: str | None) -> Conversation[Report]:
     return _bare("unapplied", seen, names)
 
 
-def _above(seen: look.Sight, after: str | None) -> list[str]:
+def _above(seen: view.Sight, after: str | None) -> list[str]:
     names = list(seen.names)
     if after is not None:
         return names[Upto(after).index(names, "in series") + 1 :]
@@ -77,21 +77,21 @@ def _above(seen: look.Sight, after: str | None) -> list[str]:
     return [name for name in names if name not in held]
 
 
-def _full(seen: look.Sight) -> str:
+def _full(seen: view.Sight) -> str:
     if not seen.names:
         return "No patches in series"
     return f"File series fully applied, ends at patch {seen.names[-1]}"
 
 
-def top(aim: look.Aim) -> Conversation[Report]:
+def top(aim: view.Aim) -> Conversation[Report]:
     """Name the top patch."""
-    seen = yield from look.sight(aim, need=look.Need.RECORD)
+    seen = yield from look.sight(aim, need=view.Need.RECORD)
     if not seen.applied:
         return nothing("top", seen, "No patches applied", ExitCode.NOTHING_TO_DO)
     return _bare("top", seen, [seen.applied[-1].patch])
 
 
-def next_(aim: look.Aim, after: str | None) -> Conversation[Report]:
+def next_(aim: view.Aim, after: str | None) -> Conversation[Report]:
     """Name the next patch to apply, or the one after a given one."""
     seen = yield from look.sight(aim)
     names = _above(seen, after)
@@ -100,9 +100,9 @@ def next_(aim: look.Aim, after: str | None) -> Conversation[Report]:
     return _bare("next", seen, names[:1])
 
 
-def previous(aim: look.Aim, before: str | None) -> Conversation[Report]:
+def previous(aim: view.Aim, before: str | None) -> Conversation[Report]:
     """Name the patch below the top, or below a given one."""
-    seen = yield from look.sight(aim, need=look.Need.RECORD)
+    seen = yield from look.sight(aim, need=view.Need.RECORD)
     names = [applied.patch for applied in seen.applied]
     if before is not None:
         names = list(seen.names)
@@ -114,9 +114,9 @@ def previous(aim: look.Aim, before: str | None) -> Conversation[Report]:
     return _bare("previous", seen, names[-2:-1])
 
 
-def files(aim: look.Aim, name: str | None, every: bool) -> Conversation[Report]:
+def files(aim: view.Aim, name: str | None, every: bool) -> Conversation[Report]:
     """Name the files of the top patch, of a named one, or of all applied ones."""
-    seen = yield from look.sight(aim, need=look.Need.RECORD)
+    seen = yield from look.sight(aim, need=view.Need.RECORD)
     by_name = {one.patch: [c.path for c in one.changes] for one in seen.applied}
     if every:
         paths = sorted({path for some in by_name.values() for path in some})
@@ -136,9 +136,9 @@ def files(aim: look.Aim, name: str | None, every: bool) -> Conversation[Report]:
     return Report(tuple(by_name[name]), (), document)
 
 
-def status(aim: look.Aim) -> Conversation[Report]:
+def status(aim: view.Aim) -> Conversation[Report]:
     """Say what is installed where, which series fits, and how far it is applied."""
-    seen = yield from look.sight(aim, need=look.Need.RECORD)
+    seen = yield from look.sight(aim, need=view.Need.RECORD)
     have, survey, choice = seen.survey.installed, seen.survey, seen.choice
     assert have is not None
     lines = [f"{have.name} {have.version} in {survey.site} (Python {survey.python})"]
@@ -166,7 +166,7 @@ def status(aim: look.Aim) -> Conversation[Report]:
     return Report((*lines, *findings), (), document, code)
 
 
-def _status(seen: look.Sight, edited: list[str], findings: list[str]) -> dict[str, object]:
+def _status(seen: view.Sight, edited: list[str], findings: list[str]) -> dict[str, object]:
     have, survey, choice = seen.survey.installed, seen.survey, seen.choice
     assert have is not None
     return {
@@ -190,7 +190,7 @@ def _status(seen: look.Sight, edited: list[str], findings: list[str]) -> dict[st
     }
 
 
-def _marks(seen: look.Sight) -> tuple[list[str], list[str]]:
+def _marks(seen: view.Sight) -> tuple[list[str], list[str]]:
     """Return the series with ``+`` applied and ``=`` top, and where stack and series differ."""
     lock = seen.locks.get(seen.release)
     texts = {patch.name: patch.patch for patch in lock.patches} if lock else {}
@@ -213,7 +213,7 @@ def _marks(seen: look.Sight) -> tuple[list[str], list[str]]:
     return lines, findings
 
 
-def drifted(seen: look.Sight) -> list[str]:
+def drifted(seen: view.Sight) -> list[str]:
     """Return touched files that are neither as recorded nor pristine where nothing is."""
     says = standing.recorded(seen.survey.stack)
     lock = seen.locks.get(seen.choice.release) if seen.choice else None

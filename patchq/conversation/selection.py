@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from patchq.conversation.view import Aim, Sight
 from patchq.errors import PatchqError, UsageError
-
-if TYPE_CHECKING:
-    from patchq.conversation.look import Aim, Sight
 
 
 def only(aim: Aim, seen: list[Sight], *, record: bool, gone: bool) -> Sight | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from patchq import standing
-from patchq.conversation import answers, files, judging, look, names, pristine
+from patchq.conversation import answers, files, judging, look, names, pristine, view
 from patchq.conversation.goal import Upto
 from patchq.engine import diff
 from patchq.engine.verdict import Claim
@@ -33,7 +33,7 @@ class Checked:
         return "not asked" if not self.asked else "fails" if self.misses else "holds"
 
 
-def check(aim: look.Aim, only: str | None) -> Conversation[Report]:
+def check(aim: view.Aim, only: str | None) -> Conversation[Report]:
     """Judge the post-conditions on what is there, applied or not."""
     from patchq.engine import sketch
 
@@ -50,7 +50,7 @@ def check(aim: look.Aim, only: str | None) -> Conversation[Report]:
         for name, text in some.values()
     }
     paths = tuple(dict.fromkeys(path for one in parsed.values() for path in one.paths))
-    seen = yield from look.sight(aim, look.Want(contents=True, extra=paths))
+    seen = yield from look.sight(aim, view.Want(contents=True, extra=paths))
     shared = sketches[seen.queue.name]
     mine = shared.get(seen.choice.release if seen.choice else None, shared[None])
     if only is not None:
@@ -78,7 +78,7 @@ def _miss(claim: Claim) -> str:
     return f"{where}{claim.code}\n      {claim.nearest}".rstrip()
 
 
-def _checked(seen: look.Sight, version: str, results: list[Checked], bare: list[str]) -> Report:
+def _checked(seen: view.Sight, version: str, results: list[Checked], bare: list[str]) -> Report:
     lines = [f"{_stem(name)} has no sketch" for name in bare]
     for one in results:
         tally = f" ({one.held} of {one.asked} claims)" if one.asked else f" of {version}"
@@ -107,11 +107,11 @@ def _checked(seen: look.Sight, version: str, results: list[Checked], bare: list[
 
 
 def show_diff(
-    aim: look.Aim, name: str | None, pending: bool, only: tuple[str, ...]
+    aim: view.Aim, name: str | None, pending: bool, only: tuple[str, ...]
 ) -> Conversation[Report]:
     """Show what an applied patch changes, or with `pending` what nobody recorded."""
-    want = look.Want(contents=True, extra=only if pending else (), more=("patches",))
-    seen = yield from look.sight(aim, want, need=look.Need.RECORD)
+    want = view.Want(contents=True, extra=only if pending else (), more=("patches",))
+    seen = yield from look.sight(aim, want, need=view.Need.RECORD)
     if pending:
         edited = [*names.drifted(seen), *_unrecorded(seen, only)]
         now = {p: seen.survey.files[p].state for p in edited if not only or p in only}
@@ -131,7 +131,7 @@ def show_diff(
     return _diffs("diff", seen, below, above, only)
 
 
-def _unrecorded(seen: look.Sight, named: tuple[str, ...]) -> list[str]:
+def _unrecorded(seen: view.Sight, named: tuple[str, ...]) -> list[str]:
     """Return those of the named files that no patch touches, and that differ from RECORD."""
     out = []
     for path in named:
@@ -149,7 +149,7 @@ def _unrecorded(seen: look.Sight, named: tuple[str, ...]) -> list[str]:
 
 
 def _files(
-    aim: look.Aim, seen: look.Sight, count: int, paths: list[str]
+    aim: view.Aim, seen: view.Sight, count: int, paths: list[str]
 ) -> Conversation[dict[str, bytes | None]]:
     """Return files as the lowest `count` patches of the stack leave them."""
     stack = seen.survey.stack[:count]
@@ -163,7 +163,7 @@ def _files(
 
 
 def _recorded_bytes(
-    aim: look.Aim, seen: look.Sight, paths: list[str]
+    aim: view.Aim, seen: view.Sight, paths: list[str]
 ) -> Conversation[dict[str, bytes | None]]:
     """Return what drifted files should hold: by the stack, else by the release store."""
     stacked = standing.recorded(seen.survey.stack)
@@ -184,7 +184,7 @@ def _recorded_bytes(
 
 def _diffs(
     verb: str,
-    seen: look.Sight,
+    seen: view.Sight,
     before: dict[str, bytes | None],
     after: dict[str, bytes | None],
     only: tuple[str, ...],
@@ -203,9 +203,9 @@ def _diffs(
     return Report(tuple(shown.split("\n")[:-1]) if shown else (), (), document)
 
 
-def log(aim: look.Aim) -> Conversation[Report]:
+def log(aim: view.Aim) -> Conversation[Report]:
     """Show the environment's receipts, newest first."""
-    seen = yield from look.sight(aim, look.Want(more=("ledger",)), need=look.Need.RECORD)
+    seen = yield from look.sight(aim, view.Want(more=("ledger",)), need=view.Need.RECORD)
     receipts = answers.receipts_of(seen.extra)
     lines: list[str] = []
     for one in reversed(receipts):

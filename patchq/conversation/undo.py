@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from patchq.conversation import answers, look, move
+from patchq.conversation import answers, look, move, view
 from patchq.errors import ExitCode, PatchqError, UsageError
 from patchq.report import Report
 from patchq.transport.channel import Conversation
 
 
-def undo(aim: look.Aim, ground: move.Ground) -> Conversation[Report]:
+def undo(aim: view.Aim, ground: move.Ground) -> Conversation[Report]:
     """Take the environment back to before its last receipt."""
     known = move.wanted(aim).known
-    want = look.Want(True, known, more=("patches", "ledger"))
-    seen = yield from move.ready(aim, ground, want, look.Need.RECORD)
+    want = view.Want(True, known, more=("patches", "ledger"))
+    seen = yield from move.ready(aim, ground, want, view.Need.RECORD)
     ledger = answers.receipts_of(seen.extra)
     if not ledger:
         return move.nothing("undo", seen, "No receipt to undo")
@@ -39,7 +39,7 @@ def undo(aim: look.Aim, ground: move.Ground) -> Conversation[Report]:
     return (yield from move.forward(aim, ground, seen, len(names) + len(again), "undo"))
 
 
-def _moved_on(seen: look.Sight, last: dict[str, object]) -> PatchqError:
+def _moved_on(seen: view.Sight, last: dict[str, object]) -> PatchqError:
     return PatchqError(
         f"the last receipt ({last['verb']}, {last['time']}) can not be undone",
         why="the stack or the queue is not what it was then",
@@ -47,9 +47,9 @@ def _moved_on(seen: look.Sight, last: dict[str, object]) -> PatchqError:
     )
 
 
-def recover(aim: look.Aim, force: str | None) -> Conversation[Report]:
+def recover(aim: view.Aim, force: str | None) -> Conversation[Report]:
     """Finish or undo a transaction that was interrupted."""
-    seen = yield from look.sight(aim, need=look.Need.GONE)
+    seen = yield from look.sight(aim, need=view.Need.GONE)
     reply = yield aim.request("recover", seen.queue.distribution, force=force)
     ok = reply.message["ok"]
     document = {"verb": "recover", "outcome": ok["outcome"], "paths": ok["paths"]}

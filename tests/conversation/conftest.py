@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from patchq.agent import serve
-from patchq.conversation import look, move
+from patchq.conversation import move, view
 from patchq.conversation.goal import Upto
 from patchq.queue import store
 from patchq.queue.heads import Heads
@@ -27,8 +27,8 @@ class Talk:
         self.asked: list[str] = []
 
     @property
-    def aim(self) -> look.Aim:
-        return look.Aim(
+    def aim(self) -> view.Aim:
+        return view.Aim(
             (store.open(self.queue),), lambda: self.cache, self.queue.name, str(self.site), True
         )
 

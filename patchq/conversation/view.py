@@ -1,0 +1,128 @@
+"""What a verb is about, what it wants to know, and what it then sees."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from patchq import standing
+from patchq.errors import PatchqError
+from patchq.model import AppliedPatch, Lock, Survey
+from patchq.queue import store
+from patchq.transport.channel import Request
+
+
+class Need(enum.Enum):
+    """What a verb works from: a series in sight, or the record of what is applied.
+
+    `GONE`: the record alone, also of a distribution that is not installed any more.
+    """
+
+    SERIES = enum.auto()
+    RECORD = enum.auto()
+    GONE = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What a verb is about: the queues it may mean, and where in the host it looks.
+
+    `name` is the queue that the user named, in sight or not; `target` is a ``--target``
+    folder; `explicit` is true where the user named the interpreter or folder.
+    `remote` is true where it is not on this machine.
+    `cache` names the controller's folder of verdicts and pristine releases.
+    """
+
+    queues: tuple[store.Queue, ...]
+    cache: Callable[[], Path]
+    name: str | None = None
+    target: str | None = None
+    explicit: bool = False
+    remote: bool = False
+
+    def request(self, op: str, distribution: str, **more: object) -> Request:
+        """Return a request to the agent about one distribution."""
+        return Request(
+            {
+                "op": op,
+                "distribution": distribution,
+                "target": self.target,
+                "explicit": self.explicit,
+                **more,
+            },
+            {},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """What a survey is to bring along beside hashes.
+
+    `contents`: bytes of surveyed files but for those in `known`; `extra`: paths
+    beside the ones that the locks name; `more`: "patches", "ledger".
+    """
+
+    contents: bool = False
+    known: frozenset[str] = frozenset()
+    extra: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """One environment, the queue that the verb means, and the series that fits, if any."""
+
+    queue: store.Queue
+    survey: Survey
+    choice: standing.Choice | None
+    locks: Mapping[str, Lock | None]
+    extra: Mapping[str, object] = field(default_factory=dict)
+    texts: Mapping[str, bytes] = field(default_factory=dict)
+    target: str | None = None
+    remote: bool = False
+
+    @property
+    def release(self) -> str:
+        """The release of the chosen series; raises where none fits."""
+        if self.choice is None:
+            raise no_series(self)
+        return self.choice.release
+
+    @property
+    def lock(self) -> Lock:
+        """The lock of the chosen series; raises where none is written."""
+        lock = self.locks.get(self.release)
+        if lock is None:
+            raise PatchqError(
+                f"the series for {self.release} of queue {self.queue.name} has no series.lock",
+                why="a push compares every file with the hashes that the lock holds",
+                mend=f"patchq lint --write --queue {self.queue.folder}",
+            )
+        return lock
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The patches of the chosen series, bottom to top."""
+        if self.release not in self.queue.releases:  # known by the record only
+            return tuple(applied.patch for applied in self.applied)
+        if self.locks.get(self.release) is not None:
+            return tuple(patch.name for patch in self.lock.patches)
+        return tuple(entry.name for entry in store.series(self.queue, self.release).entries)
+
+    @property
+    def applied(self) -> tuple[AppliedPatch, ...]:
+        """This queue's patches on the recorded stack, bottom to top."""
+        return tuple(a for a in self.survey.stack if a.queue == self.queue.name)
+
+
+def no_series(sight: Sight) -> PatchqError:
+    """Return the error for an environment that no series of the queue fits."""
+    have = sight.survey.installed
+    version = f"{have.name} {have.version}" if have else sight.queue.distribution
+    return PatchqError(
+        f"no series of queue {sight.queue.name} fits {version} in {sight.survey.site}",
+        why=f"it has series for {', '.join(sight.locks) or 'no release'}; the files equal none",
+        mend=f"patchq check --queue {sight.queue.name}   # says whether it needs the patches",
+    )
