@@ -193,7 +193,7 @@ RECEIPT = """
 import asyncio, os, sys, time
 from pathlib import Path
 from patchq.cli import places
-from patchq.conversation import look, move, view
+from patchq.conversation import move, view
 from patchq.conversation.goal import Upto
 from patchq.fleet import one
 from patchq.queue import store
