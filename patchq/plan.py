@@ -166,7 +166,8 @@ def _misfits(
                     Kind.REFUSED,
                     patch.name,
                     change.path,
-                    f"{change.path} can not be replaced: {found.problem}",
+                    f"{change.path} can not be replaced",
+                    detail=found.problem,
                 )
             )
     return out
