@@ -20,13 +20,15 @@ class Changes(NamedTuple):
     """The entries, the next state (None: nothing is left applied), and their bytes.
 
     `contents` maps a path to the bytes of its staged file; one without is made
-    from what `gives` names. `record_plus`: RECORD with the rows that come first.
+    from what `gives` names. `mtimes` (nanoseconds) has the paths whose staged file is
+    a copy of the original. `record_plus`: RECORD with the rows that come first.
     """
 
     entries: List[Entry]
     state: Optional[Dict[str, Any]]
     contents: Dict[str, bytes]
     pristine: Dict[str, bytes]
+    mtimes: Dict[str, int]
     record_plus: Optional[bytes]
     modules: List[str]
     drop: List[str]
@@ -69,6 +71,7 @@ def plan(
         _state(draft, written) if request["stack"] else None,
         draft.contents,
         draft.pristine,
+        {} if fresh is not None else draft.mtimes,
         plus,
         modules,
         draft.drop,
@@ -92,18 +95,19 @@ def _record(draft: Draft) -> Tuple[Optional[bytes], Optional[bytes]]:
         draft.notes.append("RECORD was changed by another tool; only patchq's rows were changed")
     gives, after = None, record.update(now, draft.rows)
     if not draft.request["stack"] and kept is not None:
-        if untouched and protocol.sha256(entries.first_record(here)) == kept["record_before"]:
-            gives, after = kept["original"], entries.first_record(here)
-        else:
+        first = entries.first_record(here)
+        if untouched and protocol.sha256(first) == kept["record_before"]:
+            after, gives = first, _whole_record(here, kept["original"], before)
+        if gives is None:
             draft.drop.append(kept["original"])
-    first = {
+    added = {
         entry.path: record.row(entry.path)
         for entry in draft.entries
         if entry.role == "file"
         and entry.before["kind"] == "absent"
         and record.find(now, entry.path) is None
     }
-    plus = record.update(now, first) if first else None
+    plus = record.update(now, added) if added else None
     if after == now and plus is None and gives is None and kept is not None:
         return now, None
     draft.add(
@@ -118,6 +122,12 @@ def _record(draft: Draft) -> Tuple[Optional[bytes], Optional[bytes]]:
     if gives is None:
         draft.contents[path] = after
     return after, plus
+
+
+def _whole_record(here: Environment, name: str, now: Mapping[str, Any]) -> Optional[str]:
+    """Return the name of RECORD's own inode, None where its mode or owner is another now."""
+    there = journal.describe(facts.look(here.home + "/originals/" + name)[0])
+    return name if there == dict(now, sha256=there["sha256"]) else None
 
 
 def _state(draft: Draft, written: Optional[bytes]) -> Dict[str, Any]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from patchq.agent import bytecode, facts, journal, protocol, record, scan, stage
+from patchq.agent import bytecode, facts, journal, record, scan, stage
 from patchq.agent.environment import Environment
 from patchq.agent.facts import Facts, RefusalError
 from patchq.agent.journal import Entry
+
+_DESCRIBED = ("kind", "sha256", "mode", "uid", "gid")
 
 
 class Draft:
@@ -29,6 +31,7 @@ class Draft:
         self.entries: List[Entry] = []
         self.contents: Dict[str, bytes] = {}
         self.pristine: Dict[str, bytes] = {}
+        self.mtimes: Dict[str, int] = {}
         self.rows: Dict[str, Optional[bytes]] = {}
         self.drop: List[str] = []
         self.notes: List[str] = []
@@ -88,8 +91,13 @@ def compiled(draft: Draft, module: str, fresh: Optional[str]) -> None:
             if fresh is not None:
                 draft.drop.append(kept["name"])
                 continue
+            after = {key: kept[key] for key in _DESCRIBED}
+            there = facts.look(here.home + "/originals/" + kept["name"])[0]
+            if journal.describe(there) != after:
+                draft.drop.append(kept["name"])
+                draft.notes.append("%s: the kept one is another now, it stays away" % path)
+                continue
             before = journal.describe(facts.look(here.at(path))[0])
-            after = {key: kept[key] for key in ("kind", "sha256", "mode", "uid", "gid")}
             draft.add(path=path, role="bytecode", before=before, after=after, gives=kept["name"])
     if back:
         return
@@ -188,13 +196,18 @@ def _original(
     row = record.find(first_record(here), path)
     if kept["sha256"] is None:
         return journal.ABSENT, None, None, row
-    after = {key: kept[key] for key in ("kind", "sha256", "mode", "uid", "gid")}
-    data = scan.original(here, path)
-    if data is not None and protocol.sha256(data) == kept["sha256"]:
-        if fresh is not None and kept["kind"] == "file":
-            draft.drop.append(kept["name"])
-            return after, None, data, row
-        return after, kept["name"], None, row
+    after = {key: kept[key] for key in _DESCRIBED}
+    there, data = scan.kept(here, path)
+    if there.sha256 == kept["sha256"]:
+        whole = journal.describe(there) == after
+        if there.kind == "link" or (whole and fresh is None):
+            if not whole:
+                draft.notes.append("%s: what the link leads to has another mode or owner" % path)
+            return journal.describe(there), kept["name"], None, row
+        draft.drop.append(kept["name"])
+        if not whole:
+            after = _again(draft, path, kept, there)
+        return after, None, data, row
     if kept["sha256"] not in blobs:
         raise RefusalError(
             "original-damaged",
@@ -203,9 +216,25 @@ def _original(
             % (here.home, kept["name"], kept["sha256"]),
             "patchq fetch the release, so that its bytes can be given back",
         )
-    draft.drop.append(kept["name"])
+    if kept["name"] is not None:
+        draft.drop.append(kept["name"])
     draft.notes.append("%s: the kept original was damaged, pristine bytes were written" % path)
     return dict(after, kind="file"), None, blobs[kept["sha256"]], row
+
+
+def _again(draft: Draft, path: str, kept: Mapping[str, Any], there: Facts) -> Dict[str, Any]:
+    """Return the after-state of a copy, where the kept inode is not as it was recorded.
+
+    A file that an installer linked into many places has one mode for all of them.
+    """
+    draft.mtimes[path] = kept["mtime_ns"]
+    draft.notes.append(
+        "%s: mode or owner of the kept original changed meanwhile, a copy was given back" % path
+    )
+    owned = (there.uid, there.gid) == (kept["uid"], kept["gid"])
+    # Nobody gets a set-uid file of a new owner by editing the record.
+    mode = kept["mode"] if owned else kept["mode"] & 0o777
+    return dict({key: kept[key] for key in _DESCRIBED}, kind="file", mode=mode)
 
 
 def _like(draft: Draft, path: str, found: Facts, executable: bool) -> Dict[str, Any]:

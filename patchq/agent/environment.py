@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from patchq.agent import facts, folders, installed, protocol, state
+from patchq.agent import facts, folders, forms, installed, protocol, state
 from patchq.agent.facts import RefusalError
 from patchq.agent.installed import Installed
 
@@ -36,6 +36,14 @@ class Environment(NamedTuple):
 def locate(request: Mapping[str, Any]) -> Environment:
     """Return the environment of a request; what forbids to change it is its `refusal`."""
     distribution, target = request["distribution"], request.get("target")
+    reason = forms.distribution(distribution)
+    if reason is not None:
+        raise RefusalError(
+            "unsafe-name",
+            "no distribution can be called %.80r" % (distribution,),
+            "%s; letters, digits and inner - _ . make one (PEP 503)" % reason,
+            "correct the name",
+        )
     paths = list(request.get("paths") or [entry["path"] for entry in request.get("entries", ())])
     for path in paths:
         _check(path)
@@ -81,7 +89,8 @@ def with_patches(target: Optional[str]) -> List[str]:
     for site in _sites(target):
         folder = os.path.join(site, state.FOLDER)
         for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-            if os.path.isfile(os.path.join(folder, name, "state.json")):
+            known = forms.distribution(name) is None
+            if known and os.path.isfile(os.path.join(folder, name, "state.json")):
                 found.append(name)
     return found
 

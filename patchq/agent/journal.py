@@ -33,7 +33,7 @@ import json
 import os
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from patchq.agent import facts, lock, protocol, stage, state
+from patchq.agent import facts, forms, lock, protocol, stage, state
 from patchq.agent.facts import Facts
 
 ABSENT: Mapping[str, Any] = {"kind": "absent", "sha256": None, "mode": 0, "uid": 0, "gid": 0}
@@ -89,31 +89,32 @@ def matches(found: Facts, wanted: Mapping[str, Any]) -> bool:
 def load(home: str) -> Optional[Journal]:
     """Return the journal of an unfinished transaction, None where there is none."""
     for name in ("journal", "journal.go"):
-        data = facts.optional(os.path.join(home, name))
+        path = os.path.join(home, name)
+        data = facts.optional(path)
         if data is not None:
-            found = state.parse(os.path.join(home, name), data)
-            entries = tuple(Entry(**entry) for entry in found.pop("entries"))
-            _check(home, entries, found)
-            found.pop("schema")
-            modules, drop = tuple(found.pop("modules")), tuple(found.pop("drop"))
-            return Journal(entries=entries, modules=modules, drop=drop, **found)
+            found = state.parse(path, data, forms.JOURNAL)
+            entries = [Entry(*map(entry.get, Entry._fields)) for entry in found["entries"]]
+            _check(path, entries, found["dist_info"]["name"])
+            values: Dict[str, Any] = {key: found[key] for key in Journal._fields}
+            values.update({key: tuple(found[key]) for key in ("modules", "drop")})
+            return Journal(**dict(values, entries=tuple(entries)))
     return None
 
 
-def _check(home: str, entries: Tuple[Entry, ...], found: Mapping[str, Any]) -> None:
+def _check(path: str, entries: List[Entry], dist_info: str) -> None:
     """Refuse a journal that names what no transaction of ours would touch."""
+    home = os.path.dirname(path)
     own = "/".join(home.split("/")[-2:])
     for entry in entries:
         folder, _, name = entry.path.rpartition("/")
         if entry.role == "own":
             fine = folder == own and name in ("state.json", "patches.json")
         elif entry.role == "record":
-            fine = folder == found["dist_info"]["name"] and name == "RECORD" and "/" not in folder
+            fine = folder == dist_info and name == "RECORD"
         else:
             fine = protocol.unsafe(entry.path) is None
-        names = (entry.new, entry.old, entry.keep, entry.gives)
-        if not fine or any("/" in name for name in names if name) or "/" in "".join(found["drop"]):
-            raise state.damaged(os.path.join(home, "journal"), "it names %s" % entry.path)
+        if not fine:
+            raise state.damaged(path, "it names %.80r" % entry.path)
 
 
 def write(home: str, journal: Journal) -> None:

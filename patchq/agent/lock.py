@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 import time
 from typing import Any, Dict, Mapping, Optional
@@ -57,7 +56,7 @@ class Lock:
 
     def __exit__(self, *_: object) -> None:
         # What was done is done: the kernel gives the lock back, whatever fails here.
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, MemoryError):
             if self._fresh and sorted(os.listdir(self.home)) == ["lock"]:
                 # Nothing came of the first push: leave nothing behind.
                 os.unlink(self._path)
@@ -176,17 +175,19 @@ def _own(handle: int, like: os.stat_result, mode: int) -> None:
 
 def _read(path: str) -> Optional[Dict[str, Any]]:
     try:
-        found = json.loads(facts.optional(path) or b"null")
-    except (ValueError, OSError):
+        return state.said(facts.optional(path) or b"") or None
+    except OSError:
         return None
-    return found if isinstance(found, dict) else None
 
 
 def _dead(found: Optional[Mapping[str, Any]]) -> bool:
     """Return whether a holder is known to be gone: same boot, same pid namespace, no process."""
     if found is None or found.get("boot") != _boot() or found.get("namespace") != _namespace():
         return False
-    return bool(_boot() and _namespace()) and _start(int(found["pid"])) != found.get("start")
+    pid = found.get("pid")
+    if not isinstance(pid, int) or not _boot() or not _namespace():
+        return False
+    return _start(pid) != found.get("start")
 
 
 def _boot() -> str:

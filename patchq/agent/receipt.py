@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import binascii
-import json
 import os
 import sys
 import time
@@ -29,18 +28,14 @@ def make(
 ) -> Dict[str, Any]:
     """Return the receipt as the ledger will have it (`patchq.agent.state`)."""
     assert here.installed is not None
-    last = ledger.rstrip(b"\n").rpartition(b"\n")[2]
-    previous = json.loads(last) if last else {}
     before, stack = here.state or {}, request["stack"]
-    known = before.get("environment") or previous.get("environment")
+    known = before.get("environment") or _last(ledger).get("environment")
     return {
         "id": journal.id,
         "time": journal.since,
         **{key: request["receipt"].get(key) for key in _ASKED},
         "who": journal.who,
-        "uid": os.getuid(),
-        "host": os.uname().nodename,
-        "python": "%d.%d.%d" % sys.version_info[:3],
+        **_agent(),
         "distribution": here.distribution,
         "version": here.installed.version,
         "environment": known or binascii.hexlify(os.urandom(16)).decode(),
@@ -51,7 +46,46 @@ def make(
         "mtime": mtime,
         "applied": [[patch["queue"], patch["patch"], patch["sha256"]] for patch in stack],
         "notes": planned.notes,
-        "prev": protocol.sha256(last) if last else "",
+        "prev": _prev(ledger),
+    }
+
+
+def set_aside(
+    here: Environment, told: Mapping[str, Any], where: str, reason: str, ledger: bytes
+) -> Dict[str, Any]:
+    """Return the receipt of a record that recovery set aside; it moves no patch.
+
+    `told`: who typed it and where, as the request has it.
+    """
+    before, last = here.state or {}, _last(ledger)
+    stack = before.get("stack", [])
+    top = stack[-1] if stack else last
+    return {
+        "id": binascii.hexlify(os.urandom(8)).decode(),
+        "time": told["since"],
+        "verb": "recover",
+        "outcome": "set aside",
+        "where": where,
+        "who": told["who"],
+        "whence": told["whence"],
+        **_agent(),
+        "queue": top.get("queue") or "",
+        "release": top.get("release") or "",
+        "commit": None,
+        "dirty": False,
+        "chosen": "record",
+        "patches": {},
+        "distribution": here.distribution,
+        "version": here.installed.version if here.installed else None,
+        "environment": before.get("environment") or last.get("environment"),
+        "generation": 0,
+        "changes": [],
+        "effect": {"before": state.effect(stack), "after": state.effect([])},
+        "kept": {},
+        "mtime": None,
+        "applied": [],
+        "notes": [reason],
+        "prev": _prev(ledger),
     }
 
 
@@ -70,3 +104,24 @@ def second(entries: List[Entry], here: Environment, ledger: bytes) -> int:
     while found in taken or b"%d" % found in ledger:
         found -= 1
     return found
+
+
+def _agent() -> Dict[str, Any]:
+    return {
+        "uid": os.getuid(),
+        "host": os.uname().nodename,
+        "python": "%d.%d.%d" % sys.version_info[:3],
+    }
+
+
+def _line(ledger: bytes) -> bytes:
+    return ledger.rstrip(b"\n").rpartition(b"\n")[2]
+
+
+def _last(ledger: bytes) -> Dict[str, Any]:
+    return state.receipt_of(_line(ledger)) or {}
+
+
+def _prev(ledger: bytes) -> str:
+    last = _line(ledger)
+    return protocol.sha256(last) if last else ""

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
-from patchq.agent import environment, facts, journal, lock, protocol, renames, scan, stage
+from patchq.agent import (
+    environment,
+    facts,
+    journal,
+    lock,
+    protocol,
+    receipt,
+    renames,
+    scan,
+    stage,
+    state,
+    verify,
+)
+from patchq.agent.environment import Environment
 from patchq.agent.facts import RefusalError
 from patchq.agent.journal import Journal
 from patchq.agent.renames import Ground
@@ -19,22 +32,50 @@ def recover(request: Mapping[str, Any]) -> Dict[str, Any]:
         return {"outcome": "nothing", "paths": []}
     if here.refusal is not None and here.refusal.word == "not-writable":
         raise here.refusal
-    with lock.Lock(here.home, _who(request)):
+    verify.own_folders(here.home)
+    told = _told(request)
+    with lock.Lock(here.home, told):
         found = journal.load(here.home)
         if found is None:
-            journal.remove(os.path.join(here.home, "journal.new"))
-            if scan.orphaned(here) is not None:
-                return _set_aside(ground, str((here.state or {}).get("generation", 0)), ())
-            renames.clear_stage(ground)
-            return {"outcome": "nothing", "paths": []}
+            return _without_journal(here, told)
         paths = [entry.path for entry in found.entries if entry.role == "file"]
-        if journal.finished(here.home):
+        force = request.get("force")
+        finished = journal.finished(here.home)
+        gone = not os.path.isdir(os.path.join(here.site, found.dist_info["name"]))
+        if not finished and (gone or (force is None and _lost(ground, found))):
+            reason = "%s is not the one that it was made for" % found.dist_info["name"]
+            return _set_aside(here, told, found.id, reason, paths)
+        verify.reachable(here.site, found.entries, found.modules)
+        if finished:
             renames.settle(ground, found)
             return {"outcome": "finished", "paths": paths}
-        force = request.get("force")
-        if force is None and _lost(ground, found):
-            return _set_aside(ground, found.id, paths)
         return {"outcome": _resume(ground, found, force), "paths": paths}
+
+
+def clear_up(here: Environment) -> None:
+    """Clear up what an earlier, finished transaction left, and a draft that never became one."""
+    verify.own_folders(here.home)
+    found = journal.load(here.home)
+    ground = Ground(here.site, here.home)
+    if found is None:
+        journal.remove(os.path.join(here.home, "journal.new"))
+        if journal.names(here.home + "/stage"):
+            renames.clear_stage(ground)
+    elif journal.finished(here.home):
+        verify.reachable(here.site, found.entries, found.modules)
+        renames.settle(ground, found)
+
+
+def _without_journal(here: Environment, told: Mapping[str, Any]) -> Dict[str, Any]:
+    """Set aside a record that lost its distribution, or clear up after a draft."""
+    state.load(here.home)  # a damaged record is told here, too
+    journal.remove(os.path.join(here.home, "journal.new"))
+    reason = scan.orphaned(here)
+    if reason is not None:
+        assert here.state is not None
+        return _set_aside(here, told, str(here.state["generation"]), reason, [])
+    renames.clear_stage(Ground(here.site, here.home))
+    return {"outcome": "nothing", "paths": []}
 
 
 def _resume(ground: Ground, found: Journal, force: Optional[str]) -> str:
@@ -74,7 +115,7 @@ def _lost(ground: Ground, found: Journal) -> bool:
     folder = os.path.join(ground.site, found.dist_info["name"])
     metadata = facts.optional(os.path.join(folder, "METADATA"), follow=True)
     digest = None if metadata is None else protocol.sha256(metadata)
-    if not os.path.isdir(folder) or digest != found.dist_info["metadata"]:
+    if digest != found.dist_info["metadata"]:
         return True
     info = os.stat(folder)
     if [info.st_dev, info.st_ino] == list(found.dist_info["inode"]):
@@ -82,15 +123,22 @@ def _lost(ground: Ground, found: Journal) -> bool:
     return any(e.role == "record" and not renames.is_ours(ground, e) for e in found.entries)
 
 
-def _set_aside(ground: Ground, name: str, paths: Any) -> Dict[str, Any]:
-    """Move journal, state and originals where nothing reads them; the ledger stays."""
-    lock.make_folder(ground.home + "/aside", os.stat(ground.home))
-    target = ground.home + "/aside/" + name
+def _set_aside(
+    here: Environment, told: Mapping[str, Any], name: str, reason: str, paths: List[str]
+) -> Dict[str, Any]:
+    """Move journal, state and originals where nothing reads them; the ledger tells it."""
+    home = here.home
+    lock.make_folder(home + "/aside", os.stat(home))
+    target = home + "/aside/" + name
     number = 0
     while os.path.lexists(target):
         number += 1
-        target = "%s/aside/%s.%d" % (ground.home, name, number)
-    lock.make_folder(target, os.stat(ground.home))
+        target = "%s/aside/%s.%d" % (home, name, number)
+    lock.make_folder(target, os.stat(home))
+    ledger = state.ledger(home)
+    written = receipt.set_aside(here, told, target, reason, ledger)
+    # Before it is done: a stop in between is told twice then, not never.
+    journal.append(home, len(ledger), state.dump(written))
     for part in (
         "stage",
         "originals",
@@ -100,15 +148,16 @@ def _set_aside(ground: Ground, name: str, paths: Any) -> Dict[str, Any]:
         "journal",
         "journal.go",
     ):
-        if os.path.lexists(os.path.join(ground.home, part)):
-            os.rename(os.path.join(ground.home, part), os.path.join(target, part))
-    stage.sync(ground.home)
-    return {"outcome": "set aside", "paths": list(paths), "where": target}
+        if os.path.lexists(os.path.join(home, part)):
+            os.rename(os.path.join(home, part), os.path.join(target, part))
+    stage.sync(home)
+    return {"outcome": "set aside", "paths": paths, "where": target}
 
 
-def _who(request: Mapping[str, Any]) -> Dict[str, Any]:
+def _told(request: Mapping[str, Any]) -> Dict[str, Any]:
     return {
-        "who": request.get("who") or environment.user(),
+        "who": str(request.get("who") or environment.user()),
+        "whence": str(request.get("whence") or os.uname().nodename),
         "host": os.uname().nodename,
         "pid": os.getpid(),
         "since": scan.now(),

@@ -77,29 +77,40 @@ def undo(ground: Ground, found: Journal, force: bool = False) -> None:
 
     RECORD lists every file at any moment here, too: with rows that were added it
     gets them again first, and what it had last.
+
+    Raises:
+        RefusalError: somebody else's file is where one should go back; what was there
+            before keeps its second name, and the journal stays.
     """
     widened = [entry for entry in found.entries if entry.plus is not None]
     for entry in widened:
         again = ground.staged(plus(entry))
-        if again is not None and _is_after(ground.live(entry), entry, force):
+        if again is not None and _is_after(ground, entry, force):
             os.rename(again, ground.live(entry))
     for entry in found.entries:
         if _is_removed_folder(entry):
             live = ground.live(entry)
             stage.make_folder(live, entry.before, os.path.dirname(live))
+    stuck = []
     for entry in reversed(found.entries):
-        if entry.role != "folder" and entry not in widened:
-            _restore(ground, entry, force)
+        if entry.role != "folder" and entry not in widened and not _restore(ground, entry, force):
+            stuck.append(entry.path)
     back = {e.path for e in found.entries if e.role == "bytecode" and e.before["sha256"]}
     bytecode.sweep(ground.site, found.modules, back)
     for entry in reversed(found.entries):
         made = entry.role == "folder" and entry.before["kind"] == "absent"
         if made and ground.staged(entry.new) is None:
             _remove_folder(ground.live(entry))
-    for entry in widened:
-        _restore(ground, entry, force)
+    stuck += [entry.path for entry in widened if not _restore(ground, entry, force)]
     journal.cut(ground.home, found.ledger)
     _sync_folders(ground, found)
+    if stuck:
+        raise RefusalError(
+            "interrupted",
+            "the %s could not be undone whole: %s" % (found.verb, ", ".join(stuck)),
+            "somebody else wrote there; what was there before is kept in %s/stage" % ground.home,
+            "patchq recover",
+        )
     clear_stage(ground)
     journal.remove(os.path.join(ground.home, "journal"))
     stage.sync(ground.home)
@@ -143,30 +154,39 @@ def _swap(ground: Ground, entry: Entry, force: bool) -> None:
             os.unlink(new)  # rename between two names of one inode does nothing (POSIX)
         else:
             _expect_before(ground, entry, force)
-            _make_parent(entry, live)
+            if entry.role == "bytecode":
+                _make_parents(live)  # somebody removed __pycache__
             os.rename(new, live)
 
 
-def _restore(ground: Ground, entry: Entry, force: bool) -> None:
+def _restore(ground: Ground, entry: Entry, force: bool) -> bool:
     """Bring one entry back to its before-state, if we took it from there.
 
-    What somebody else put there meanwhile (an installer) stays, unless forced.
+    What somebody else put there meanwhile (an installer) stays, unless forced. Return
+    False where that leaves `old` as the only copy of what we took away.
     """
     live, new, old = ground.live(entry), ground.staged(entry.new), ground.staged(entry.old)
     if old is not None:
-        if _is_after(live, entry, force) and not _same(old, live):
+        if _same(old, live):
+            os.unlink(old)  # rename between two names of one inode does nothing (POSIX)
+        elif _is_after(ground, entry, force):
+            if force:
+                _make_parents(live)
             os.rename(old, live)
+        elif new is not None or entry.role in ("own", "bytecode") or _is_before(live, entry):
+            os.unlink(old)  # we put nothing there yet, or it is as it was
         else:
-            os.unlink(old)
+            return False
     elif (
         entry.before["kind"] == "absent"
         and new is None
         and os.path.lexists(live)
-        and _is_after(live, entry, force)
+        and _is_after(ground, entry, force)
     ):
         os.unlink(live)
     if new is not None:
         os.unlink(new)
+    return True
 
 
 def _expect_before(ground: Ground, entry: Entry, force: bool) -> None:
@@ -195,22 +215,39 @@ def is_ours(ground: Ground, entry: Entry) -> bool:
     old, new = ground.staged(entry.old), ground.staged(entry.new)
     if (old is not None and _same(old, live)) or (new is not None and _same(new, live)):
         return True
+    if _is_given(ground, entry):
+        return True
     there = facts.look(live)[0]
     if entry.plus is not None and there.sha256 == entry.plus:
         return True
     return journal.matches(there, entry.before) or journal.matches(there, entry.after)
 
 
-def _is_after(live: str, entry: Entry, force: bool) -> bool:
+def _is_after(ground: Ground, entry: Entry, force: bool) -> bool:
     """Return whether what is at a path is ours to take back."""
+    live = ground.live(entry)
+    if force:
+        return True
     if not os.path.isdir(os.path.dirname(live)):
         return False
-    if force or entry.role in ("own", "bytecode"):
+    if entry.role in ("own", "bytecode") or _is_given(ground, entry):
         return True
     there = facts.look(live)[0]
     if entry.plus is not None and there.sha256 == entry.plus:
         return True
     return journal.matches(there, entry.after) and not journal.matches(there, entry.before)
+
+
+def _is_before(live: str, entry: Entry) -> bool:
+    return journal.matches(facts.look(live)[0], entry.before)
+
+
+def _is_given(ground: Ground, entry: Entry) -> bool:
+    """Return whether the inode at a path is the original that was given back.
+
+    Whatever its mode is now: a file of many names may have got another one elsewhere.
+    """
+    return entry.gives is not None and _same(ground.kept(entry.gives), ground.live(entry))
 
 
 def _sweep(ground: Ground, found: Journal) -> None:
@@ -230,12 +267,12 @@ def _same(one: str, other: str) -> bool:
         return False
 
 
-def _make_parent(entry: Entry, live: str) -> None:
-    """Make ``__pycache__`` again where a compiled file goes back and somebody removed it."""
+def _make_parents(live: str) -> None:
+    """Make the folders again that a file needs that must go back, like the nearest one."""
     parent = os.path.dirname(live)
-    if entry.role == "bytecode" and not os.path.isdir(parent):
-        like = os.stat(os.path.dirname(parent))
-        lock.make_folder(parent, like)
+    if not os.path.isdir(parent):
+        _make_parents(parent)
+        lock.make_folder(parent, os.stat(os.path.dirname(parent)))
 
 
 def _remove_folder(folder: str) -> None:

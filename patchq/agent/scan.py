@@ -85,18 +85,27 @@ def read(request: Message) -> Tuple[Message, Dict[str, bytes]]:
 
 
 def original(here: Environment, path: str) -> Optional[bytes]:
-    """Return the bytes that a path had before the first push, None where it was absent.
+    """Return the bytes that a path had before the first push, None where it was absent."""
+    found, data = kept(here, path)
+    return data if found.sha256 is not None else None
+
+
+def kept(here: Environment, path: str) -> Tuple[Facts, bytes]:
+    """Return what originals/ holds of a path now; nothing is promised of it.
 
     A kept link is followed from where it was, never from the store.
     """
     entry = here.state["originals"].get(path) if here.state else None
-    if entry is None or entry["kind"] == "absent":
-        return None
-    kept = here.home + "/originals/" + entry["name"]
-    if os.path.islink(kept):
-        kept = os.path.join(os.path.dirname(here.at(path)), os.readlink(kept))
-    found, data = facts.look(kept)
-    return data if found.sha256 is not None else None
+    if entry is None or entry["name"] is None:
+        return Facts("absent"), b""
+    full = here.home + "/originals/" + entry["name"]
+    if not os.path.islink(full):
+        return facts.look(full)
+    if entry["kind"] != "link":
+        return Facts("other"), b""
+    own = os.lstat(full)
+    found, data = facts.look(os.path.join(os.path.dirname(here.at(path)), os.readlink(full)))
+    return found._replace(kind="link", uid=own.st_uid, gid=own.st_gid), data
 
 
 def orphaned(here: Environment) -> Optional[str]:

@@ -64,6 +64,8 @@ def make_folder(path: str, after: Mapping[str, Any], parent: str) -> None:
     with contextlib.suppress(FileExistsError):
         os.mkdir(path, 0o700)
     made = os.lstat(path)
+    if not stat.S_ISDIR(made.st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
     if stat.S_IMODE(made.st_mode) == after["mode"] and made.st_uid == after["uid"]:
         return
     if (made.st_uid, made.st_gid) != (after["uid"], after["gid"]):
@@ -83,7 +85,9 @@ def second_name(source: str, name: str) -> str:
     except OSError as error:
         if error.errno not in _NO_LINK:
             raise
-    copy(source, name)
+    # Whole or absent: an undo takes what has this name for what was there.
+    copy(source, name + ".part")
+    os.rename(name + ".part", name)
     return "copy"
 
 

@@ -30,6 +30,8 @@ verb who whence uid host python queue commit dirty release chosen patches
 distribution version environment generation changes effect kept mtime applied
 notes prev``; ``changes`` is ``[[path, before, after], ...]``, ``effect`` is
 ``{"before", "after"}`` (`effect`), ``applied`` names the stack that it left.
+What recovery set aside is told by a receipt of the verb ``recover``, with
+``outcome`` ("set aside") and ``where``; it moves no patch.
 
 ``journal`` and ``journal.go``: see `patchq.agent.journal`. ``lock``: see
 `patchq.agent.lock`. ``originals/``: files that were replaced, by the names that
@@ -47,11 +49,13 @@ import re
 import zlib
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from patchq.agent import facts, protocol
+from patchq.agent import facts, forms, protocol
 from patchq.agent.facts import RefusalError
 
 SCHEMA = 1
 FOLDER = ".patchq"
+# A patch is far smaller; what unpacks to more is none.
+_TEXT_LIMIT = 1 << 26
 
 
 def normalise(name: str) -> str:
@@ -70,25 +74,27 @@ def load(folder: str) -> Optional[Dict[str, Any]]:
     Raises:
         RefusalError: a newer patchq wrote it, or it is damaged.
     """
-    path = os.path.join(folder, "state.json")
-    found = _document(path)
-    if found is not None:
-        kept = [*found["originals"].values(), *found["bytecode"].values(), found["dist_info"]]
-        names = [str(entry.get("name") or "") for entry in kept]
-        for name in (*names, str(found["dist_info"]["original"] or "")):
-            if "/" in name:
-                raise damaged(path, "it names %s" % name)
-        for name in (*found["originals"], *found["bytecode"], *found["folders"]):
-            if protocol.unsafe(name) is not None:
-                raise damaged(path, "it names %s" % name)
-    return found
+    return _document(os.path.join(folder, "state.json"), forms.STATE)
 
 
 def patches(folder: str) -> Dict[str, bytes]:
-    """Return the texts of the applied patches by sha256."""
-    document = _document(os.path.join(folder, "patches.json"))
-    texts = (document or {}).get("patches", {})
-    return {name: zlib.decompress(binascii.a2b_base64(text)) for name, text in texts.items()}
+    """Return the texts of the applied patches by sha256.
+
+    Raises:
+        RefusalError: a newer patchq wrote them, or one is damaged.
+    """
+    path = os.path.join(folder, "patches.json")
+    document = _document(path, forms.PATCHES)
+    found = {}
+    for name, text in (document or {"patches": {}})["patches"].items():
+        try:
+            packed = binascii.a2b_base64(text)
+            found[name] = zlib.decompressobj().decompress(packed, _TEXT_LIMIT)
+        except (ValueError, zlib.error) as error:
+            raise damaged(path, "the text of %s: %s" % (name, error)) from error
+        if protocol.sha256(found[name]) != name:
+            raise damaged(path, "the text of %s is another one" % name)
+    return found
 
 
 def pack_patches(texts: Mapping[str, bytes]) -> bytes:
@@ -111,16 +117,24 @@ def receipts(folder: str) -> Tuple[List[Dict[str, Any]], Optional[str]]:
     found: List[Dict[str, Any]] = []
     broken, last = None, b""
     for number, line in enumerate(ledger(folder).split(b"\n")[:-1], 1):
-        try:
-            receipt = dict(json.loads(line.decode()))
-        except (ValueError, TypeError):
-            receipt = {}
-        if not receipt or receipt.get("prev") != (protocol.sha256(last) if last else ""):
+        receipt = receipt_of(line)
+        if receipt is None:
+            broken = broken or "line %d is no receipt" % number
+        elif receipt.get("prev") != (protocol.sha256(last) if last else ""):
             broken = broken or "line %d does not follow the line before it" % number
-        if receipt:
+        if receipt is not None:
             found.append(receipt)
         last = line
     return found, broken
+
+
+def receipt_of(line: bytes) -> Optional[Dict[str, Any]]:
+    """Return one line of the ledger, None where it is no receipt."""
+    try:
+        found = decoded(line)
+    except ValueError:
+        return None
+    return dict(found) if forms.RECEIPT(found) is None else None
 
 
 def writer(folder: str) -> Optional[Dict[str, Any]]:
@@ -134,12 +148,21 @@ def writer(folder: str) -> Optional[Dict[str, Any]]:
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return dict(json.loads(os.read(handle, 1 << 16) or b"{}"))
+        return said(os.read(handle, 1 << 16))
     except OSError:
         return None
     finally:
         os.close(handle)
     return None
+
+
+def said(data: bytes) -> Dict[str, Any]:
+    """Return what a lock's text says of its holder, nothing where it is no such text."""
+    try:
+        found = decoded(data)
+    except ValueError:
+        return {}
+    return dict(found) if isinstance(found, dict) else {}
 
 
 def dump(document: Mapping[str, Any]) -> bytes:
@@ -160,18 +183,12 @@ def interrupted(folder: str) -> Optional[Dict[str, Any]]:
     """Return what a journal says of an unfinished transaction, None where there is none."""
     name = os.path.join(folder, "journal")
     go = os.path.lexists(name + ".go")
-    data = facts.optional(name)
-    if data is None and go:
-        data = facts.optional(name + ".go")
-    if data is None:
+    found = _document(name, forms.INTERRUPTED)
+    if found is None and go:
+        found = _document(name + ".go", forms.INTERRUPTED)
+    if found is None:
         return None
-    found = parse(name, data)
     return {"id": found["id"], "go": go, "verb": found["verb"], "since": found["since"]}
-
-
-def _document(path: str) -> Optional[Dict[str, Any]]:
-    data = facts.optional(path)
-    return None if data is None else parse(path, data)
 
 
 def damaged(path: str, why: str) -> RefusalError:
@@ -184,13 +201,27 @@ def damaged(path: str, why: str) -> RefusalError:
     )
 
 
-def parse(path: str, data: bytes) -> Dict[str, Any]:
-    """Return a document of the state; refuses a newer schema and damage."""
+def decoded(data: bytes) -> Any:
+    """Return a JSON document; raises `ValueError` for what no document of ours can be."""
     try:
         found = json.loads(data.decode())
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+    reason = forms.lossless(found)
+    if reason is not None:
+        raise ValueError(reason)
+    return found
+
+
+def parse(path: str, data: bytes, form: forms.Check) -> Dict[str, Any]:
+    """Return a document of the state; refuses a newer schema and damage."""
+    try:
+        found = decoded(data)
         schema = found["schema"]
     except (ValueError, KeyError, TypeError) as error:
         raise damaged(path, "it is not JSON that patchq wrote: %s" % error) from error
+    if not isinstance(schema, int):
+        raise damaged(path, "its schema is %.80r" % (schema,))
     if schema != SCHEMA:
         raise RefusalError(
             "newer-state",
@@ -198,4 +229,12 @@ def parse(path: str, data: bytes) -> Dict[str, Any]:
             "%s has schema %s, this agent reads %d" % (path, schema, SCHEMA),
             "pip install --upgrade patchq",
         )
+    reason = form(found)
+    if reason is not None:
+        raise damaged(path, reason)
     return dict(found)
+
+
+def _document(path: str, form: forms.Check) -> Optional[Dict[str, Any]]:
+    data = facts.optional(path)
+    return None if data is None else parse(path, data, form)

@@ -16,10 +16,10 @@ from typing import Any, Dict, Mapping, Optional, Tuple
 from patchq.agent import (
     changes,
     environment,
-    facts,
     journal,
     lock,
     receipt,
+    recover,
     renames,
     scan,
     stage,
@@ -38,20 +38,34 @@ def commit(request: Mapping[str, Any], blobs: Mapping[str, bytes]) -> Dict[str, 
     here = environment.locate(request)
     if here.refusal is not None:
         raise here.refusal
+    verify.form(request)
     since = scan.now()
     who = str(request["receipt"].get("who") or environment.user())
     told = {"who": who, "host": os.uname().nodename, "pid": os.getpid(), "since": since}
     if os.path.isdir(here.home):
-        _same_as_surveyed(here)
+        verify.same_as_surveyed(here)
     with lock.Lock(here.home, told):
-        _clear_up(here)
-        _same_as_surveyed(here)
+        recover.clear_up(here)
+        verify.same_as_surveyed(here)
         verify.expected(here, request)
         verify.contents(here, request, blobs)
         found = verify.befores(here, request)
         verify.room(here, request, blobs)
         planned = changes.plan(here, request, found, blobs)
+        verify.reachable(here.site, planned.entries, planned.modules)
         return _Transaction(here, request, blobs, planned, since, who).run()
+
+
+# What an undo and the clearing up may meet: their failure is told, never hidden by another.
+_FAILURES = (
+    OSError,
+    RefusalError,
+    ArithmeticError,
+    LookupError,
+    MemoryError,
+    TypeError,
+    ValueError,
+)
 
 
 class _Transaction:
@@ -81,7 +95,7 @@ class _Transaction:
             "inode": [info.st_dev, info.st_ino],
         }
         self.journal = Journal(
-            id=str(request["receipt"].get("id") or binascii.hexlify(os.urandom(8)).decode()),
+            id=binascii.hexlify(os.urandom(8)).decode(),
             verb=str(request["receipt"]["verb"]),
             since=since,
             who=who,
@@ -96,24 +110,18 @@ class _Transaction:
     def run(self) -> Dict[str, Any]:
         """Run all steps; undo on any failure before the end of the renames."""
         home, ground = self.here.home, self.ground
-        try:
-            try:
-                self._prepare()
-                written = self._stage()
-                verify.no_installer(self.handle, ground, self.journal, renamed=False)
-                journal.go(home)
-                renames.forward(ground, self.journal)
-                verify.read_back(ground, self.journal)
-                verify.no_installer(self.handle, ground, self.journal, renamed=True)
-            except (OSError, RefusalError) as error:
-                self._undo(error)
-                raise
-        finally:
-            os.close(self.handle)
+        with self:
+            self._prepare()
+            written = self._stage()
+            verify.no_installer(self.handle, ground, self.journal, renamed=False)
+            journal.go(home)
+            renames.forward(ground, self.journal)
+            verify.read_back(ground, self.journal)
+            verify.no_installer(self.handle, ground, self.journal, renamed=True)
         pending = None
         try:
             renames.settle(ground, self.journal)
-        except OSError as error:
+        except _FAILURES as error:
             pending = "done; clearing up is left to the next command (%s)" % error
         return {
             "receipt": written,
@@ -122,6 +130,15 @@ class _Transaction:
             "notes": self.planned.notes,
             "generation": self.planned.state["generation"] if self.planned.state else 0,
         }
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: Optional[BaseException], trace: object) -> None:
+        """Undo what was done where a step failed, whatever the failure is."""
+        os.close(self.handle)
+        if error is not None:
+            self._undo(error)
 
     def _prepare(self) -> None:
         """Make the originals durable, then the journal, then RECORD's added rows."""
@@ -185,11 +202,14 @@ class _Transaction:
         else:
             assert data is not None
             fresh = entry.before["kind"] == "absent"
+            mtime = self.planned.mtimes.get(entry.path, self.mtime * 10**9)
+            if entry.path in self.planned.mtimes:
+                self.kept[entry.path] = "copy"
             stage.write(
                 name,
                 data,
                 entry.after,
-                mtime=None if entry.role == "record" else self.mtime * 10**9,
+                mtime=None if entry.role == "record" else mtime,
                 like=None if fresh else live,
                 folder=_existing(os.path.dirname(live)) if fresh else None,
             )
@@ -237,18 +257,18 @@ class _Transaction:
         finally:
             os.close(handle)
 
-    def _undo(self, error: Exception) -> None:
+    def _undo(self, error: BaseException) -> None:
         home = self.here.home
         try:
             if journal.decided(home):
                 journal.revoke(home)
             journal.remove(home + "/journal.new")
             renames.undo(self.ground, self.journal)
-        except OSError as failure:
+        except _FAILURES as failure:
             raise RefusalError(
                 "interrupted",
                 "%s failed, and so did its undo" % self.journal.verb,
-                "%s; then %s" % (error, failure),
+                "%s; then %s" % (_said(error), _said(failure)),
                 "patchq recover",
             ) from error
 
@@ -257,31 +277,10 @@ class _Transaction:
         return self.here.home + "/stage/" + name
 
 
-def _same_as_surveyed(here: Environment) -> None:
-    """Check that nobody committed between finding the environment and the lock."""
-    record = here.installed.record if here.installed else None
-    now = None
-    if here.installed is not None:
-        now = facts.optional(os.path.join(here.site, here.installed.folder, "RECORD"))
-    if state.load(here.home) != here.state or now != record:
-        raise RefusalError(
-            "changed",
-            "%s changed since it was surveyed" % here.site,
-            "another patchq or an installer was faster",
-            "run the command again",
-        )
-
-
-def _clear_up(here: Environment) -> None:
-    """Clear up what an earlier, finished transaction left, and a draft that never became one."""
-    found = journal.load(here.home)
-    ground = Ground(here.site, here.home)
-    if found is None:
-        journal.remove(os.path.join(here.home, "journal.new"))
-        if journal.names(here.home + "/stage"):
-            renames.clear_stage(ground)
-    elif journal.finished(here.home):
-        renames.settle(ground, found)
+def _said(error: BaseException) -> str:
+    if isinstance(error, RefusalError):
+        return "%s (%s)" % (error.what, error.why)
+    return "%s: %s" % (type(error).__name__, error)
 
 
 def _existing(folder: str) -> str:

@@ -9,16 +9,38 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
-from patchq.agent import bytecode, facts, obstacles, scan, state
+from patchq.agent import bytecode, facts, forms, obstacles, scan, state
 from patchq.agent.environment import Environment
 from patchq.agent.facts import Facts, RefusalError
-from patchq.agent.journal import Journal, matches
+from patchq.agent.journal import Entry, Journal, matches
 from patchq.agent.renames import Ground
 
 # Room beyond the staged bytes themselves: journal, state, RECORD twice, receipts, folders.
 _MARGIN = 1 << 20
+
+
+def form(request: Mapping[str, Any]) -> None:
+    """Check that what a request says can be written down, and be read again."""
+    reason = forms.lossless(request) or forms.COMMIT(request)
+    if reason is not None:
+        raise RefusalError("bad-request", "this is no request", reason, "report a bug")
+
+
+def same_as_surveyed(here: Environment) -> None:
+    """Check that nobody committed between finding the environment and the lock."""
+    record = here.installed.record if here.installed else None
+    now = None
+    if here.installed is not None:
+        now = facts.optional(os.path.join(here.site, here.installed.folder, "RECORD"))
+    if state.load(here.home) != here.state or now != record:
+        raise RefusalError(
+            "changed",
+            "%s changed since it was surveyed" % here.site,
+            "another patchq or an installer was faster",
+            "run the command again",
+        )
 
 
 def expected(here: Environment, request: Mapping[str, Any]) -> None:
@@ -103,8 +125,11 @@ def contents(here: Environment, request: Mapping[str, Any], blobs: Mapping[str, 
             raise RefusalError(
                 "bad-request", "no content for %s" % entry["path"], digest, "report a bug"
             )
+    kept = state.patches(here.home) if here.state and request.get("patches") else {}
     for digest in request.get("patches") or ():
-        if digest not in blobs and digest not in (state.patches(here.home) if here.state else ()):
+        if digest not in blobs and digest not in kept:
+            if any(patch["sha256"] == digest for patch in (here.state or {}).get("stack", ())):
+                raise state.damaged(here.home + "/patches.json", "it has no text %s" % digest)
             raise RefusalError("bad-request", "no text for a patch", digest, "report a bug")
     if request.get("compile"):
         for entry in request["entries"]:
@@ -163,7 +188,41 @@ def read_back(ground: Ground, journal: Journal) -> None:
                 "read-back",
                 "%s does not hold what was written" % live,
                 "read back from the disk, its sha256 is not %s" % entry.after["sha256"],
-                "look after the disk; the transaction was undone",
+                "look after the disk, then run the command again",
+            )
+
+
+def own_folders(home: str) -> None:
+    """Check that no folder of the state is a link: what is in it would be another's."""
+    for folder in (os.path.dirname(home), home, home + "/stage", home + "/originals"):
+        if os.path.islink(folder):
+            raise RefusalError(
+                "in-the-way",
+                "%s is a symbolic link" % folder,
+                "patchq keeps its state in folders of its own",
+                "remove the link",
+            )
+
+
+def reachable(site: str, entries: Iterable[Entry], modules: Iterable[str]) -> None:
+    """Check that all that a transaction touches is inside the environment at this moment.
+
+    A folder may have become a link since its journal was written, or the journal and
+    the state be another's work.
+    """
+    real, mounted = os.path.realpath(site), facts.mounts()
+    paths = dict.fromkeys(modules)
+    for entry in entries:
+        # A folder is made, owned and removed by its name: it must not be a link itself.
+        paths[entry.path + "/." if entry.role == "folder" else entry.path] = None
+    for path in paths:
+        reason = facts.beneath(site, real, path, mounted)
+        if reason is not None:
+            raise RefusalError(
+                "in-the-way",
+                "%s/%s cannot be replaced" % (site, path),
+                reason,
+                "put the folder back as it was, then run the command again",
             )
 
 

@@ -261,7 +261,12 @@ class Controller:
             entries=entries,
             stack=stack,
             patches=[patch["sha256"] for patch in stack],
-            receipt={"verb": verb, "who": "tester", "queue": "q", "patches": ["p"]},
+            receipt={
+                "verb": verb,
+                "who": "tester",
+                "queue": "q",
+                "patches": {verb: [{"patch": "p", "sha256": protocol.sha256(b"patch p")}]},
+            },
             **{"compile": True, **more},
         )
 

@@ -2,7 +2,8 @@
 
 The work runs in a forked process whose `os` functions that change anything are
 counted. Before call number n that process ends without a word (`os._exit`, as a
-kill or a power cut of the process), or the call fails with EIO once.
+kill or a power cut of the process), or the call fails once: with EIO, or because
+there is no memory, which no `except OSError` sees.
 """
 
 from __future__ import annotations
@@ -39,14 +40,17 @@ WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 KILLED, FINISHED, FAILED, PASSED, BUG = 77, 0, 1, 3, 2
 
 
-def stopped(work: Callable[[], object], number: int, *, fail: int = 0) -> int:
+def stopped(
+    work: Callable[[], object], number: int, *, fail: int = 0, memory: bool = False
+) -> int:
     """Run `work` in a process that is killed before its `number`-th changing call.
 
-    `fail`: the call of that number fails with EIO instead. Returns KILLED, FINISHED
+    `fail`: the call of that number fails with EIO instead; `memory`: with MemoryError,
+    which the agent tells as a bug. Returns KILLED, FINISHED
     (there were no such calls), FAILED (`work` raised), or PASSED (it did not, though
     a call failed).
     """
-    return _forked(lambda: _arm(number, fail), work, fail)
+    return _forked(lambda: _arm(number, fail, memory=memory), work, fail, memory)
 
 
 def stopped_at(work: Callable[[], object], last: Callable[[str, str, str], bool]) -> int:
@@ -88,13 +92,18 @@ def clone(source: Path, target: Path) -> Path:
     return target
 
 
-def _forked(arm: Callable[[], Iterator[int]], work: Callable[[], object], fail: int) -> int:
+def _forked(
+    arm: Callable[[], Iterator[int]],
+    work: Callable[[], object],
+    fail: int,
+    memory: bool = False,
+) -> int:
     pid = os.fork()
     if pid == 0:
         code = BUG
         try:
             calls = arm()
-            code = _outcome(work)
+            code = _outcome(work, FAILED if memory else BUG)
             if code == FINISHED and fail and next(calls) > fail:
                 code = PASSED
         finally:
@@ -103,7 +112,10 @@ def _forked(arm: Callable[[], Iterator[int]], work: Callable[[], object], fail: 
 
 
 def _arm(
-    number: int, fail: int, last: Callable[[str, str, str], bool] = lambda *_: False
+    number: int,
+    fail: int,
+    last: Callable[[str, str, str], bool] = lambda *_: False,
+    memory: bool = False,
 ) -> Iterator[int]:
     calls = itertools.count(1)
 
@@ -114,6 +126,8 @@ def _arm(
             at = next(calls)
             if at == number or last(name, str(args[0]), str(args[1:2])):
                 os._exit(KILLED)
+            if at == fail and memory:
+                raise MemoryError
             if at == fail:
                 raise OSError(errno.EIO, os.strerror(errno.EIO), str(args[0]))
             return call(*args, **more)
@@ -125,11 +139,11 @@ def _arm(
     return calls
 
 
-def _outcome(work: Callable[[], object]) -> int:
+def _outcome(work: Callable[[], object], bug: int) -> int:
     from agent_lab import AgentError
 
     try:
         work()
     except AgentError as error:
-        return BUG if error.word == "bug" else FAILED
+        return bug if error.word == "bug" else FAILED
     return FINISHED

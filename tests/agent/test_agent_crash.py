@@ -229,13 +229,14 @@ def test_recovery_killed_before_any_of_its_calls_is_recovered_by_the_next(source
 
 
 @pytest.mark.slow
-def test_a_call_that_fails_once_changes_nothing_and_is_told(source, fresh):
+@pytest.mark.parametrize("memory", [False, True], ids=["EIO", "no memory"])
+def test_a_call_that_fails_once_changes_nothing_and_is_told(source, fresh, memory):
     verb, tree = source
     told = []
 
     def attempt(number):
         case = Case(tree, fresh(), verb)
-        code = stopped(case.run, 0, fail=number)
+        code = stopped(case.run, 0, fail=number, memory=memory)
         told.append(code)
         if code == FAILED:
             assert case.controller.survey()["interrupted"] is None

@@ -273,7 +273,7 @@ def test_bytes_that_are_no_frame_end_the_agent_without_a_change(site):
     )
 
     assert done.returncode != 0
-    assert b"over the limit" in done.stderr
+    assert b"takes at most" in done.stderr
     assert not (site / ".patchq").exists()
 
 

@@ -74,8 +74,35 @@ def test_a_journal_of_a_replaced_release_is_set_aside(site, controller, decided)
     assert controller.recover()["outcome"] == "set aside"
 
     assert snapshot(site) == before
-    assert controller.survey()["interrupted"] is None
+    survey = controller.survey(want=["ledger"])
+    assert survey["interrupted"] is None
+    assert survey["ledger"][-1]["outcome"] == "set aside"
     controller.push({"demo/a.py": b"x = 5\n"})
+    assert controller.survey(want=["ledger"])["ledger_broken"] is None
+
+
+@pytest.mark.parametrize("force", [None, "old", "new"])
+def test_a_journal_of_an_uninstalled_distribution_is_set_aside_whatever_is_forced(
+    site, controller, force
+):
+    interrupt(controller, decided=True)
+    shutil.rmtree(site / "demo-1.0.dist-info")
+    shutil.rmtree(site / "demo")
+
+    assert controller.recover(force)["outcome"] == "set aside"
+
+    assert snapshot(site) == {}
+    assert "demo/aside" in agent_lab.left_in_state(site)
+
+
+def test_a_folder_that_was_removed_is_made_again_for_what_must_go_back(site, controller):
+    interrupt(controller, decided=True)
+    shutil.rmtree(site / "demo")
+
+    assert controller.recover("old")["outcome"] == "undone"
+
+    assert (site / "demo/a.py").read_bytes() == b"x = 1\n"
+    assert (site / "demo").stat().st_mode == site.stat().st_mode
 
 
 def test_patches_that_a_reinstall_took_away_are_orphaned_and_set_aside(site, controller):
@@ -94,7 +121,12 @@ def test_patches_that_a_reinstall_took_away_are_orphaned_and_set_aside(site, con
     survey = controller.survey(want=["ledger"])
     assert survey["orphaned"] is None
     assert survey["state"] is None
-    assert len(survey["ledger"]) == 1
+    pushed, told = survey["ledger"]
+    assert survey["ledger_broken"] is None
+    assert (told["verb"], told["outcome"]) == ("recover", "set aside")
+    assert told["where"] == str(site / ".patchq/demo/aside/1")
+    assert (told["queue"], told["release"], told["patches"]) == ("q", "1.0", {})
+    assert told["effect"]["before"] == pushed["effect"]["after"]
     controller.push({"demo/b.py": b"y = 2\n"})
 
 
