@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -12,6 +13,8 @@ from patchq.agent.environment import Environment, locate, user, with_patches
 from patchq.agent.facts import Facts
 
 Message = protocol.Message
+# Bytes of receipts in one answer: a quarter of what a frame's JSON may have.
+LEDGER_ROOM = 4 << 20
 
 
 def survey(request: Message) -> Tuple[Message, Dict[str, bytes]]:
@@ -33,6 +36,7 @@ def survey(request: Message) -> Tuple[Message, Dict[str, bytes]]:
     unfinished = state.interrupted(here.home)
     busy = state.writer(here.home) if unfinished else None
     receipts, broken = state.receipts(here.home) if "ledger" in want else ([], None)
+    receipts = _newest(receipts)
     answer = {
         "python": {
             "version": "%d.%d.%d" % sys.version_info[:3],
@@ -58,6 +62,18 @@ def survey(request: Message) -> Tuple[Message, Dict[str, bytes]]:
         answer["patches"] = {name: len(text) for name, text in texts.items()}
         blobs.update(texts)
     return answer, blobs
+
+
+def _newest(receipts: List[Message]) -> List[Message]:
+    """Return the newest receipts, oldest first, as many as an answer has room for."""
+    kept: List[Message] = []
+    room = LEDGER_ROOM
+    for one in reversed(receipts):
+        room -= len(json.dumps(one))
+        if kept and room < 0:
+            break
+        kept.append(one)
+    return kept[::-1]
 
 
 def records(request: Message) -> Tuple[Message, Dict[str, bytes]]:

@@ -14,6 +14,7 @@ from patchq.model import (
     PathChange,
     Sha256,
     Survey,
+    safe_path,
 )
 from patchq.transport.channel import Reply
 
@@ -97,7 +98,11 @@ def _applied(entry: Mapping[str, object]) -> AppliedPatch:
         release=str(entry["release"]),
         sha256=Sha256(str(entry["sha256"])),
         changes=tuple(
-            PathChange(path, FileState.from_json(before), FileState.from_json(after))
+            PathChange(
+                safe_path(str(path), source="the environment's state.json"),
+                FileState.from_json(before),
+                FileState.from_json(after),
+            )
             for path, before, after in changes
         ),
         options=str(entry.get("options", "")),

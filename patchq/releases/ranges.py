@@ -31,7 +31,7 @@ TAIL = 3 << 17
 SMALL = 1 << 20
 
 # More than this is never read at once: a directory that says so is not a wheel's.
-_MOST = 1 << 29
+_MOST = 1 << 26
 
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
@@ -83,9 +83,12 @@ class RemoteFile(io.RawIOBase):
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to an offset and return it."""
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at}.get(whence, self.size)
-        return self._at
+        """Go to an offset and return it; raise ValueError for one before the beginning."""
+        at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at}.get(whence, self.size)
+        if at < 0:
+            raise ValueError(f"an offset of {at}")
+        self._at = at
+        return at
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes, from what is held or from the server."""

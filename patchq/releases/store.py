@@ -115,7 +115,7 @@ class Store:
         """Return path -> blob id of every file of the release, in git's order."""
         tree = self.tree(release)
         with self._reading() as batch:
-            return dict(self._walk(batch, tree, ""))
+            return dict(self._walk(batch, tree))
 
     def wheels(self, release: str) -> tuple[WheelNote, ...]:
         """Return what is known of each wheel that gave this release."""
@@ -137,7 +137,7 @@ class Store:
         """Return path -> bytes of one wheel's dist-info: ``vllm-0.16.0.dist-info/METADATA`` ..."""
         with self._reading() as batch:
             top = self._object(batch, f"{_WHEELS}{note.stem}^{{tree}}")
-            found = dict(self._walk(batch, top.id, ""))
+            found = dict(self._walk(batch, top.id))
             del found["wheel.json"]
             return {path: self._object(batch, blob).data for path, blob in found.items()}
 
@@ -213,10 +213,17 @@ class Store:
             mode, name = self._children(batch, name).get(part, (0, ""))
         return mode, name
 
-    def _walk(self, batch: git.Batch, tree: str, above: str) -> Iterator[tuple[str, str]]:
-        for name, (mode, child) in self._children(batch, tree).items():
-            if mode == 0o040000:
-                yield from self._walk(batch, child, f"{above}{name}/")
+    def _walk(self, batch: git.Batch, tree: str) -> Iterator[tuple[str, str]]:
+        """Yield path and id of every file, in git's order, however deep it lies."""
+        levels = [("", iter(self._children(batch, tree).items()))]
+        while levels:
+            above, rest = levels[-1]
+            name, (mode, child) = next(rest, ("", (0, "")))
+            if not child:
+                levels.pop()
+            elif mode == 0o040000:
+                below = iter(self._children(batch, child).items())
+                levels.append((f"{above}{name}/", below))
             else:
                 yield above + name, child
 

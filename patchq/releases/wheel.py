@@ -5,7 +5,8 @@ that it comes in few stretches. zipfile reads the directory (zip64, data
 descriptors, and the local header's name is compared with the directory's).
 Refused, because two readers could disagree on what is installed: names listed twice,
 unsafe paths, a file where another needs a folder, encryption, other compressions than
-stored and deflated, files that RECORD does not list or lists without a digest.
+stored and deflated, files that RECORD does not list or lists without a digest. What a
+wheel may cost is in `bounds`.
 
 What is text is decided by name and size alone (`is_text`), never by content, so
 that the tree is the same however the wheel was read.
@@ -16,7 +17,6 @@ from __future__ import annotations
 import itertools
 import stat
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from packaging.utils import canonicalize_name, canonicalize_version
 
 from patchq.agent import protocol
 from patchq.errors import PatchqError
-from patchq.releases import record
+from patchq.releases import bounds, record
 from patchq.releases.ranges import SMALL, TAIL, RemoteFile
 
 # A change here changes the tree of every release, and so every lock.
@@ -38,8 +38,6 @@ svg csv tsv sql typed in g lark patch diff gitkeep gitignore
 _SUFFIXES = frozenset(_TEXT.split())
 _LIMIT = 8 << 20
 _PLAIN_LIMIT = 1 << 18
-# All text of one wheel together; the largest known have some 200 MB.
-_TOTAL = 1 << 30
 _UNSIGNED = ("RECORD", "RECORD.jws", "RECORD.p7s")
 
 
@@ -92,7 +90,7 @@ def read(file: IO[bytes] | RemoteFile, filename: str, distribution: str) -> Whee
         if isinstance(file, RemoteFile):
             wanted = (*members.dist_info.values(), *members.texts.values())
             file.want(_stretches(archive, wanted))
-        info = {name: archive.read(each) for name, each in members.dist_info.items()}
+        info = {name: bounds.content(archive, each) for name, each in members.dist_info.items()}
         try:
             rows = record.parse(info["RECORD"])
             reason = record.unlisted(members.names, rows)
@@ -104,12 +102,12 @@ def read(file: IO[bytes] | RemoteFile, filename: str, distribution: str) -> Whee
                     record.check(path, rows[path], data)
             files = []
             for path, member in sorted(members.texts.items()):
-                data = archive.read(member)
+                data = bounds.content(archive, member)
                 record.check(member.filename, rows[member.filename], data)
                 files.append((path, data, _executable(member)))
         except record.RecordError as error:
             raise _refusal(filename, str(error)) from error
-        missing = [path for path in rows if path not in {*archive.NameToInfo}]
+        missing = [path for path in rows if path not in archive.NameToInfo]
         said = f"RECORD lists {len(missing)} files that the wheel lacks (first: {missing[:1]})"
         return WheelText(
             tuple(files),
@@ -145,32 +143,37 @@ def _opened(
             file.want([(0 if file.size <= SMALL else file.size - tail, file.size)])
         with zipfile.ZipFile(file) as archive:
             yield archive
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+    except bounds.DAMAGE as error:
         raise _refusal(filename, str(error) or type(error).__name__) from error
 
 
 def _members(archive: zipfile.ZipFile, filename: str, distribution: str) -> _Members:
-    members = [each for each in archive.infolist() if not each.is_dir()]
+    # Not `is_dir`: it fails on an empty name.
+    members = [each for each in archive.infolist() if not each.filename.endswith("/")]
     top, seen = _dist_info(members, filename, distribution), set[str]()
     texts: dict[str, zipfile.ZipInfo] = {}
     info: dict[str, zipfile.ZipInfo] = {}
     for each in members:
         reason = _reason(each, top) or ("it is there twice" if each.filename in seen else None)
         if reason is not None:
-            raise _refusal(filename, f"member {each.orig_filename!r}: {reason}")
+            raise _refusal(filename, f"member {each.orig_filename[:200]!r}: {reason}")
         seen.add(each.filename)
         path = _installed(each.filename, top.removesuffix(".dist-info") + ".data/")
         if each.filename.startswith(top + "/"):
+            name = each.filename.removeprefix(top + "/")
             if each.file_size <= _LIMIT:
-                info[each.filename.removeprefix(top + "/")] = each
+                info[name] = each
+            elif name == "RECORD":
+                raise _refusal(filename, f"its RECORD would be more than {_LIMIT} bytes")
         elif path is not None and path in texts:
             raise _refusal(filename, f"{path!r} would be installed twice")
         elif path is not None and is_text(path, each.file_size) and _owned(path):
             texts[path] = each
     if "RECORD" not in info:
         raise _refusal(filename, "it has no RECORD")
-    if sum(each.file_size for each in texts.values()) > _TOTAL:
-        raise _refusal(filename, f"its text would be more than {_TOTAL} bytes")
+    bomb = bounds.bomb((*texts.values(), *info.values()))
+    if bomb is not None:
+        raise _refusal(filename, bomb)
     _refuse_nested(texts, filename)
     return _Members(texts, tuple(seen - {f"{top}/{n}" for n in _UNSIGNED}), top, info)
 
@@ -196,6 +199,9 @@ def _reason(member: zipfile.ZipInfo, top: str) -> str | None:
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         return f"compression {member.compress_type} is neither stored nor deflated"
     name = member.orig_filename.removeprefix(f"{top}/")
+    excess = bounds.excess(member)
+    if excess is not None:
+        return excess
     # Vendored packages bring their dist-info along (setuptools does); it is no danger here.
     parts = [
         part.replace(".dist-info", "-info").replace(".egg-info", "-info")
@@ -236,6 +242,8 @@ def _stretches(
     starts = sorted({each.header_offset for each in archive.infolist()} | {archive.start_dir})
     following = dict(itertools.pairwise(starts))
     for each in wanted:
+        if each.header_offset not in following or each.header_offset < 0:
+            raise zipfile.BadZipFile(f"{each.filename} is not before the directory")
         most = each.header_offset + 30 + (2 << 16) + each.compress_size + 24
         yield each.header_offset, min(following[each.header_offset], most)
 

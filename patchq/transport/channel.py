@@ -19,6 +19,7 @@ from typing import Any, Generic, TypeVar
 from patchq import agent
 from patchq.agent import protocol
 from patchq.errors import ExitCode, PatchqError
+from patchq.transport import shape
 
 T = TypeVar("T")
 
@@ -26,6 +27,8 @@ T = TypeVar("T")
 NOISE_LIMIT = 1 << 20
 # Requests that change files: when the link dies after one, nobody knows the outcome.
 WRITING_OPS = frozenset({"commit", "recover"})
+# How much of an agent's refusal is told; its `why` may be a traceback of some length.
+_TOLD = {"word": 100, "what": 2_000, "why": 20_000, "mend": 2_000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,10 @@ class AgentError(PatchqError):
         super().__init__(what, why=why, mend=mend)
         self.word = word
         self.exit_code = ExitCode.CONFLICT if word in agent.CONFLICTS else ExitCode.FAILED
+
+
+class TooLarge(PatchqError):
+    """A request that no agent would take; nothing of it was sent."""
 
 
 class Broken(Exception):
@@ -165,38 +172,74 @@ class Exchange(Generic[T]):
         if len(self._received) < size:
             return None
         try:
-            head, tail = protocol.lengths(bytes(self._received[:size]))
+            head, tail = protocol.lengths(self._received[:size])
             end = size + head + tail
             if len(self._received) < end:
                 return None
-            frame = bytes(self._received[size:end])
-            del self._received[:end]
-            message, blobs = protocol.unpack(frame[:head], frame[head:])
+            # Not copied: an answer may be large. What follows it is next to nothing.
+            whole, self._received = self._received, self._received[end:]
+            frame = memoryview(whole)
+            message, blobs = protocol.unpack(frame[size : size + head], frame[size + head : end])
         except protocol.ProtocolError as error:
-            raise Broken(str(error)) from error
-        if not ("ok" in message or "error" in message):
-            raise Broken(f"a frame that answers nothing: {sorted(message)}")
-        return Reply(message, blobs)
+            raise Broken(f"its answer is not taken: {error}") from error
+        reply = Reply(message, blobs)
+        fault = self._fault(reply)
+        if fault is not None:
+            raise Broken(f"its answer is not taken: {fault}")
+        return reply
+
+    def _fault(self, reply: Reply) -> str | None:
+        """Return what is wrong with an answer, None where a verb can read it."""
+        if "error" in reply.message:
+            return None if isinstance(reply.message["error"], dict) else "`error` is no object"
+        if not isinstance(reply.message.get("ok"), dict):
+            return "`ok` is no object" if "ok" in reply.message else "it has no `ok` or `error`"
+        question = self.waiting.message if self.waiting else {}
+        return shape.fault(question, reply.message["ok"], reply.blobs)
 
     def _advance(self, reply: Reply | None) -> bytes:
         self.waiting = None
         try:
             if reply is None:
-                self.waiting = next(self._conversation)
+                request = next(self._conversation)
             elif "error" in reply.message:
-                self.waiting = self._conversation.throw(_refusal(reply.message["error"]))
+                request = self._conversation.throw(_refusal(reply.message["error"]))
             else:
-                self.waiting = self._conversation.send(reply)
+                request = self._conversation.send(reply)
         except StopIteration as stop:
             self._results.append(stop.value)
             return b""
-        return protocol.pack(self.waiting.message, self.waiting.blobs)
+        frame = _frame(request)
+        self.waiting = request
+        return frame
+
+
+def _frame(request: Request) -> bytes:
+    """Return a request as bytes, none larger than an agent takes."""
+    try:
+        protocol.check_contents(sum(map(len, request.blobs.values())))
+        frame = protocol.pack(request.message, request.blobs)
+        protocol.lengths(frame[: protocol.HEADER.size])
+    except protocol.ProtocolError as error:
+        raise TooLarge(
+            f"the request {request.message.get('op')!r} is too large; it was not sent",
+            why=str(error),
+            mend="push or pop fewer patches at a time, such as: patchq push 100",
+        ) from error
+    return frame
 
 
 def _refusal(error: Mapping[str, Any]) -> AgentError:
+    word, what, why, mend = (_told(error, name) for name in _TOLD)
     return AgentError(
-        str(error.get("word", "failed")),
-        str(error.get("what", "the agent refused")),
-        why=str(error.get("why", "it does not say")),
-        mend=str(error.get("mend", "patchq status")),
+        word or "failed",
+        what or "the agent refused",
+        why=why or "it does not say",
+        mend=mend or "patchq status",
     )
+
+
+def _told(error: Mapping[str, Any], name: str) -> str:
+    value, most = error.get(name), _TOLD[name]
+    text = str(value) if isinstance(value, str | int | float) else ""
+    return text if len(text) <= most else text[:most] + " ..."

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from patchq.conversation import move, names, undo
+from patchq.conversation import move, names, show, undo
 from patchq.conversation.goal import Upto
 from patchq.errors import ConflictError, ExitCode, PatchqError
 from patchq.queue.verdicts import VerdictCache
@@ -198,3 +198,18 @@ def test_a_result_that_the_environments_python_can_not_compile_is_refused(talk, 
 
     assert refused
     assert world.tree() == before
+
+
+def test_a_ledger_that_is_too_long_for_an_answer_gives_its_newest_receipts(talk):
+    talk.push()
+    ledger = talk.site / ".patchq" / "demo" / "ledger.jsonl"
+    line = ledger.read_text()
+    one = json.loads(line)
+    changes = [[f"demo/m{n}.py", *one["changes"][0][1:]] for n in range(2000)]
+    old = json.dumps({**one, "id": "0" * 16, "changes": changes})
+    ledger.write_text(f"{old}\n" * 40 + line)
+
+    receipts = talk.hold(show.log(talk.aim)).document["receipts"]
+
+    assert 1 < len(receipts) < 41
+    assert receipts[-1]["id"] == one["id"]

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 
 from patchq import git
+from patchq.agent import protocol
 from patchq.releases.names import NameRefusedError
 from patchq.releases.note import WheelNote
 from patchq.releases.store import Store, StoreError, default_root
@@ -257,6 +258,15 @@ def test_a_build_tag_that_is_no_tags_name_is_refused(store):
         store.add(note("1.0-1..x"), FILES, INFO)
 
 
+def test_a_tree_deeper_than_python_recurses_is_listed(store):
+    deep = "demo/" + "d/" * 1500 + "x.py"
+
+    store.add(note(), [(deep, b"1\n", False), *FILES], INFO)
+
+    assert list(store.listing("1.0")) == sorted([deep, *(path for path, _, _ in FILES)])
+    assert store.read("1.0", deep) == b"1\n"
+
+
 def test_a_damaged_store_is_an_error_in_three_parts(store):
     store.add(note(), FILES, INFO)
     for pack in store.path.glob("objects/pack/*"):
@@ -282,9 +292,7 @@ def test_the_default_root_is_in_the_users_cache(monkeypatch, tmp_path):
     st.dictionaries(
         st.text(
             st.characters(codec="utf-8", exclude_characters="/\\:\x7f"), min_size=1, max_size=8
-        ).filter(
-            lambda name: name.isprintable() and name.strip(". ") not in ("", ".git", "git~1")
-        ),
+        ).filter(lambda name: protocol.unsafe(name) is None),
         st.tuples(st.binary(max_size=60), st.booleans()),
         max_size=6,
     )

@@ -130,7 +130,7 @@ def test_a_wheel_whose_text_would_fill_the_memory_is_refused(wheel):
     size = (8 << 20).to_bytes(4, "little")
     path.write_bytes(re.sub(rb"(?s)(PK\x01\x02.{20})....", lambda m: m[1] + size, data))
 
-    assert "more than 1073741824 bytes" in refusal(path)
+    assert "more than 536870912 bytes" in refusal(path)
 
 
 def test_a_stronger_digest_is_taken(wheel):
