@@ -19,9 +19,10 @@ quiet = click.option("-q", "--quiet", is_flag=True, help="Name patches, not file
 everything = click.option("-a", "--all", "everything", is_flag=True, help="All patches.")
 
 
-def _ground(aim: Aim, dry: bool) -> move.Ground:
+def _ground(dry: bool, pushes: Aim | None = None) -> move.Ground:
+    """Return who asks; `pushes` is the aim of a verb that may push, and asks git early."""
     who, whence = places.operator()
-    return move.Ground(who, whence, Heads(aim.queues), dry)
+    return move.Ground(who, whence, Heads(pushes.queues) if pushes else None, dry)
 
 
 @click.command(short_help="Apply the next patch, N of them, up to one, or all")
@@ -44,7 +45,7 @@ def push(upto: str | None, everything: bool, dry_run: bool, quiet: bool, **value
     goal = Upto(upto, everything)
     return run(
         target_of(values),
-        lambda aim: move.push(aim, _ground(aim, dry_run), goal),
+        lambda aim: move.push(aim, _ground(dry_run, aim), goal),
         writing=True,
         quiet=quiet,
     )
@@ -70,7 +71,7 @@ def pop(upto: str | None, everything: bool, dry_run: bool, quiet: bool, **values
     goal = Upto(upto, everything)
     return run(
         target_of(values),
-        lambda aim: move.pop(aim, _ground(aim, dry_run), goal),
+        lambda aim: move.pop(aim, _ground(dry_run), goal),
         record=True,
         writing=True,
         quiet=quiet,
@@ -91,7 +92,7 @@ def goto(patch: str, dry_run: bool, quiet: bool, **values: Any) -> int:
     """
     return run(
         target_of(values),
-        lambda aim: move.goto(aim, _ground(aim, dry_run), patch),
+        lambda aim: move.goto(aim, _ground(dry_run, aim), patch),
         writing=True,
         quiet=quiet,
     )
@@ -110,7 +111,7 @@ def undo(dry_run: bool, quiet: bool, **values: Any) -> int:
     """
     return run(
         target_of(values),
-        lambda aim: taking_back.undo(aim, _ground(aim, dry_run)),
+        lambda aim: taking_back.undo(aim, _ground(dry_run, aim)),
         record=True,
         writing=True,
         quiet=quiet,

@@ -23,11 +23,14 @@ from patchq.transport.channel import Conversation, Request
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Who asks, from where, with queues at which commits, and whether to write."""
+    """Who asks, from where, and whether to write.
+
+    `heads` has the commits of the queues, for verbs that may push.
+    """
 
     who: str
     whence: str
-    heads: Heads
+    heads: Heads | None = None
     dry_run: bool = False
 
 
@@ -236,7 +239,8 @@ def commit(
 
 def _receipt(ground: Ground, seen: view.Sight, intent: plan.Plan, verb: str) -> dict[str, object]:
     """Return what the environment's ledger is to say beside what the agent knows."""
-    head, dirty = ground.heads.of(seen.queue) if intent.verb == "push" else (None, False)
+    asked = ground.heads if intent.verb == "push" else None
+    head, dirty = asked.of(seen.queue) if asked else (None, False)
     texts = {a.patch: a.sha256 for a in (*seen.survey.stack, *intent.stack)}
     return {
         "verb": verb,
