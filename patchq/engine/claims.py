@@ -21,6 +21,10 @@ from patchq.engine.trees import Fault, Tree
 from patchq.engine.verdict import LOOSE, Claim
 
 
+# How many questions of one section may be searched to the end of the budget (R13).
+_LONG = 5
+
+
 class Judge:
     """Judges a section on one text. `explain`: find the nearest miss of what fails.
 
@@ -39,7 +43,10 @@ class Judge:
         self.section, self.release = section, release
         self.tree = tree if isinstance(tree, Tree) else None
         self.explain, self.limit = explain, limit
-        trouble = "there is no such file" if tree is None else f"it does not parse, {tree}"
+        self._left = _LONG * limit
+        trouble = "there is no such file"
+        if isinstance(tree, Fault):
+            trouble = f"it is {tree.words}" if tree.deep else f"it does not parse, {tree}"
         self.top = Scope("", self.tree.module if self.tree else None, trouble)
 
     def claims(self) -> Iterator[Claim]:
@@ -165,6 +172,8 @@ class Judge:
             found = next(search.ask(node, places), None)
         except TooLoose:
             return self._missed(self._claim(node, inside, code, False, marks), LOOSE, None)
+        finally:
+            self._left -= search.budget.spent
         held = (found is not None) != marks.absent
         claim = self._claim(node, inside, code, held, marks)
         if held or not self.explain:
@@ -178,7 +187,12 @@ class Judge:
         assert self.tree is not None
         explain = self.explain and keep is None
         return Search(
-            self.tree, self.section, self.release, keep=keep, explain=explain, limit=self.limit
+            self.tree,
+            self.section,
+            self.release,
+            keep=keep,
+            explain=explain,
+            limit=max(min(self.limit, self._left), 0),
         )
 
     def _line(self, node: cst.CSTNode | None) -> int | None:
@@ -216,6 +230,8 @@ class Judge:
             return any(True for _ in search.ask(node, places))
         except TooLoose:
             return False
+        finally:
+            self._left -= search.budget.spent
 
 
 def _inside(node: cst.CSTNode, scope: Scope) -> Scope:
@@ -252,8 +268,12 @@ def _one_fits(pattern: cst.CSTNode, targets: list[cst.CSTNode], budget: Budget) 
 def _heads(
     p: cst.ClassDef, t: cst.CSTNode | None
 ) -> Iterator[tuple[str, cst.CSTNode, list[cst.CSTNode]]]:
-    """Each base, keyword and decorator that the sketch asks for, and what there is."""
+    """What the sketch asks for beside the name, one by one, and what there is of the kind."""
     found = t if isinstance(t, cst.ClassDef) else None
+    if p.type_parameters:
+        typed = found.type_parameters if found else None
+        code = f"class {p.name.value}{nearest.code(p.type_parameters)}"
+        yield code, p.type_parameters, [typed] if typed else []
     for arg in p.bases:
         if not match.is_gap(arg):
             there: list[cst.CSTNode] = list(found.bases) if found else []

@@ -34,7 +34,10 @@ def outline(data: bytes) -> Outline | Fault:
         return tree
     from patchq.engine import newer
 
-    return newer.outline(tree)
+    try:
+        return newer.outline(tree)
+    except RecursionError:
+        return Outline((), frozenset(), (), anything=True, extended=False)
 
 
 def no_module(data: bytes, name: str) -> bool:

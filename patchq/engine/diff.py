@@ -35,6 +35,7 @@ _STRAY = (
 )
 _SIGNATURE = ("-- \n", "--\n", "---\n", "--", "-- ")
 _NO_NEWLINE = "\\ No newline at end of file\n"
+_SHORTEST = 13
 _FREE, _HEADER, _BODY = range(3)
 
 
@@ -196,7 +197,12 @@ def _hunk(text: _Text, first: int, body: list[udiff.Line], read: udiff.Hunk) -> 
 
 
 def _drop_newline(text: _Text, index: int, out: list[tuple[str, bytes]]) -> None:
-    """Take the newline off the last line of a hunk, as the marker at `index` says."""
+    """Take the newline off the last line of a hunk, as the marker at `index` says.
+
+    git-apply(1) too does not take less than 13 bytes for a marker.
+    """
+    if len(text.raw[index]) < _SHORTEST and not text.raw[index].endswith(b"\n"):
+        raise text.source.error(index + 1, "the patch is cut short inside this line")
     if not out or not out[-1][1].endswith(b"\n"):
         raise text.source.error(index + 1, "no line stands above this marker")
     out[-1] = (out[-1][0], out[-1][1][:-1])

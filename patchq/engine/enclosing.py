@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from patchq.engine import lines
+from patchq.engine import lines, trees
 from patchq.engine.verdict import Finding
 from patchq.model import FileDiff, Hunk
 
@@ -32,7 +32,9 @@ def check(
             continue
         # A patch that is applied in reverse has its old side above, not below.
         sides = [side.get(diff.old) for side in (before, after)]
-        texts = [lines.split(text) for text in sides if text is not None]
+        texts = [
+            lines.split(text) for text in sides if text is not None and len(text) <= trees.LARGEST
+        ]
         for number, hunk in enumerate(diff.hunks, 1):
             if _DEF.match(hunk.heading + b" "):
                 yield from _hunk(diff, number, hunk, texts)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from patchq.engine import cquote
+from patchq.engine import cquote, stamps
 from patchq.errors import PatchqError
 from patchq.model import FileDiff, safe_path
 
@@ -28,9 +28,6 @@ _EXTENDED = re.compile(
     r"|rename from|rename to|copy from|copy to|index) (.*)"
 )
 _INDEX = re.compile(r"([0-9a-f]{4,64})\.\.([0-9a-f]{4,64})(?: ([0-7]{6}))?")
-_EPOCH = re.compile(
-    r"(1969-12-31|1970-01-01) (\d\d):(\d\d):00(?:\.0+)? ([-+])(\d\d):?(\d\d)", re.ASCII
-)
 # What git's extended header says: word -> (line number, value).
 _Said = dict[str, tuple[int, str]]
 
@@ -89,7 +86,7 @@ def git_block(source: Source, start: int) -> Block:
     old_mode = _mode(source, said, "old mode", "deleted file mode")
     new_mode = _mode(source, said, "new mode", "new file mode")
     hunks = end < len(source.text) and source.text[end].startswith("--- ")
-    marked = _marked(source, end) if hunks else (None, None)
+    marked = _marked(source, end, plain=False) if hunks else (None, None)
     old, new = _settled(source, start, said, marked)
     if not hunks:
         _refuse_cut(source, start, said, ids)
@@ -105,7 +102,7 @@ def plain_block(source: Source, start: int) -> Block:
     if not source.text[start].startswith("--- "):
         raise source.error(start + 2, "a '+++' line stands without its '---' line")
     refuse_crlf(source, start)
-    old, new = _marked(source, start)
+    old, new = _marked(source, start, plain=True)
     if old is None and new is None:
         raise source.error(start + 1, f"both names are {NULL}")
     if old is not None and new is not None and old != new:
@@ -142,6 +139,8 @@ def _extended(source: Source, start: int) -> tuple[_Said, int]:
     end = start
     while end < len(source.text) and (match := _EXTENDED.match(source.text[end])):
         refuse_crlf(source, end)
+        if not source.text[end].endswith("\n"):
+            raise source.error(end + 1, "the patch is cut short inside this line")
         if match[1] in said:
             raise source.error(end + 1, f"the diff says {match[1]!r} twice")
         said[match[1]] = (end + 1, match[2])
@@ -165,16 +164,16 @@ def _regular(source: Source, line: int, digits: str) -> int:
     return 0o100755 if int(digits, 8) & 0o111 else 0o100644
 
 
-def _marked(source: Source, start: int) -> tuple[str | None, str | None]:
+def _marked(source: Source, start: int, *, plain: bool) -> tuple[str | None, str | None]:
     """Return the names of the ``---`` and ``+++`` lines, None for absent."""
     if start + 1 >= len(source.text) or not source.text[start + 1].startswith("+++ "):
         raise source.error(start + 1, "a '---' line stands without its '+++' line")
     if start + 2 >= len(source.text) or not source.text[start + 2].startswith("@@ -"):
         raise source.error(start + 2, "no hunk follows the '+++' line")
-    return _marked_name(source, start), _marked_name(source, start + 1)
+    return _marked_name(source, start, plain), _marked_name(source, start + 1, plain)
 
 
-def _marked_name(source: Source, index: int) -> str | None:
+def _marked_name(source: Source, index: int, plain: bool) -> str | None:
     """Return the path of one ``---`` or ``+++`` line."""
     refuse_crlf(source, index)
     text = source.text[index][4:].rstrip("\n")
@@ -182,20 +181,16 @@ def _marked_name(source: Source, index: int) -> str | None:
         name, stamp = cquote.unquote(match[1]), text[match.end() :].strip()
     else:
         name, _, stamp = text.partition("\t")
-    if name == NULL or _is_epoch(stamp):
+        if plain and (date := stamps.behind(name)):
+            raise source.error(
+                index + 1,
+                f"the name ends in a date, {date!r}; the tab between them is lost, "
+                "as when an editor or a mail turned it into spaces",
+                f"put a tab before the date in line {index + 1} of {source.name}",
+            )
+    if name == NULL or stamps.is_epoch(stamp):
         return None
     return _stripped(source, index, name, source.strip)
-
-
-def _is_epoch(stamp: str) -> bool:
-    """Return whether a time stamp is second 0, by which GNU diff -N says "not there"."""
-    match = _EPOCH.fullmatch(stamp)
-    if match is None:
-        return False
-    day, hour, minute, sign, off_hour, off_minute = match.groups()
-    local = int(hour) * 60 + int(minute) - (24 * 60 if day == "1969-12-31" else 0)
-    offset = int(off_hour) * 60 + int(off_minute)
-    return local == (offset if sign == "+" else -offset)
 
 
 def _settled(

@@ -134,13 +134,25 @@ class Fitter:
             return
         wanted = [deco.decorator for deco in p.decorators]
         there = [deco.decorator for deco in t.decorators]
-        for bound in match.subset(wanted, there, env, self.budget):
+        typed = (
+            b for e in self._typed(p, t, env) for b in match.subset(wanted, there, e, self.budget)
+        )
+        for bound in typed:
             for last in self._parameters(names.parameters(p), names.parameters(t), bound):
                 if p.returns is None:
                     yield last
                 elif t.returns is not None:
                     pair = p.returns.annotation, t.returns.annotation
                     yield from match.match(*pair, last, self.budget)
+
+    def _typed(
+        self, p: cst.FunctionDef | cst.ClassDef, t: cst.FunctionDef | cst.ClassDef, env: Bindings
+    ) -> Iterator[Bindings]:
+        """Type parameters (PEP 695), where given, are the same."""
+        if p.type_parameters is None:
+            yield env
+        elif t.type_parameters is not None:
+            yield from match.match(p.type_parameters, t.type_parameters, env, self.budget)
 
     def _parameters(
         self, ps: Sequence[cst.Param], ts: Sequence[cst.Param], env: Bindings
@@ -149,6 +161,7 @@ class Fitter:
             yield env
             return
         for place, t in enumerate(ts):
+            self.budget.spend()
             if names.star(ps[0]) != names.star(t):
                 continue
             todo: list[tuple[object, object]] = [(ps[0].name, t.name)]
@@ -170,7 +183,7 @@ class Fitter:
             (p.keywords, t.keywords),
             ([deco.decorator for deco in p.decorators], [d.decorator for d in t.decorators]),
         ]
-        found: list[Bindings] = [env]
+        found = list(self._typed(p, t, env))
         for ps, ts in todo:
             found = [b for e in found for b in match.subset(ps, ts, e, self.budget)]
         places = self.blocks.places(t.body)
@@ -226,9 +239,12 @@ class Fitter:
 
 
 def _clauses_of(t: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The clauses of one statement; an `elif` further down the chain is one too."""
+    """The clauses of one statement; an `elif` further down the chain is one too.
+
+    The `else` at the end of the chain is the last `elif`'s, and nobody else's.
+    """
     for part in sites.parts(t):
         if not isinstance(part, cst.BaseSuite):
             yield part
             if isinstance(t, cst.If) and isinstance(part, cst.If):
-                yield from _clauses_of(part)
+                yield from (one for one in _clauses_of(part) if isinstance(one, cst.If))

@@ -106,10 +106,13 @@ def _syntax(before: Texts, after: Texts) -> tuple[list[Finding], list[Finding]]:
             had = before.get(path)
             was = definitions.outline(had) if had is not None else None
             same = isinstance(was, Fault) and (was.words, was.text) == (fault.words, fault.text)
-            (old if same else new).append(_broken(path, fault))
+            # What nobody read is not known to be as it was.
+            (old if same and not fault.large else new).append(_broken(path, fault))
     return new, old
 
 
 def _broken(path: str, fault: Fault) -> Finding:
+    if fault.deep:
+        return Finding("syntax", path, fault.line, "", fault.words, fault.aside)
     message = f"not Python at column {fault.column}: {fault.text.strip()!r}: {fault.words}"
     return Finding("syntax", path, fault.line, "", message, fault.aside)

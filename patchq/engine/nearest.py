@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from patchq.engine import budget, match, names, sites
+from patchq.engine import budget, match, names, sites, trees
 from patchq.engine.fitting import Line, Reach
 from patchq.engine.names import Imported
-from patchq.engine.search import Run, Search
+from patchq.engine.runs import Run
+from patchq.engine.search import Search
 from patchq.engine.sites import Site
 from patchq.engine.trees import Tree
 
@@ -97,15 +98,20 @@ def _header(search: Search, p: cst.FunctionDef, t: cst.FunctionDef) -> str:
     """What of a def's own line is not as the sketch has it."""
     if bool(p.asynchronous) != bool(t.asynchronous):
         return f"the def is {'not ' if p.asynchronous else ''}async"
+    if p.type_parameters and not (
+        t.type_parameters and match.fits(p.type_parameters, t.type_parameters, search.budget)
+    ):
+        there = code(t.type_parameters) if t.type_parameters else "none"
+        return f"the def has not the type parameters {code(p.type_parameters)}; it has {there}"
     have = {names.star(param) + param.name.value for param in names.parameters(t)}
     for param in names.parameters(p):
         name = names.star(param) + param.name.value
         if name not in have and match.hole(param.name) is None:
             listed = ", ".join(names.star(one) + one.name.value for one in names.parameters(t))
             return f"the def has no parameter {name}; it has ({listed})"
-    there = [deco.decorator for deco in t.decorators]
+    decorators = [deco.decorator for deco in t.decorators]
     for deco in p.decorators:
-        if not any(match.fits(deco.decorator, one, search.budget) for one in there):
+        if not any(match.fits(deco.decorator, one, search.budget) for one in decorators):
             return f"the def has no decorator `{code(deco.decorator)}`"
     return f"annotations or defaults differ: `{code(t)}`"
 
@@ -181,7 +187,7 @@ def _elsewhere(search: Search, run: Run, line: Line) -> Miss | None:
 
 def _alike(tree: Tree, node: cst.CSTNode, among: Sequence[cst.CSTNode]) -> tuple[int, str] | None:
     """The line and text of the statement whose source is most like a sketch's line."""
-    source = tree.data.decode(errors="replace").split("\n")
+    source = [row.decode(errors="replace") for row in trees.rows(tree.data)]
     want = " ".join(_EMPTY.code_for_node(node).split())[:400]
     matcher = difflib.SequenceMatcher(None, "", want, autojunk=False)
     best: tuple[float, int] | None = None

@@ -100,7 +100,9 @@ class _Placing:
         """Yield the place below line `want`; a hunk without old lines fits nowhere else."""
         head = self.text.split(b"\n", want)
         start = len(self.text) - len(head[-1])
-        if len(head) == want + 1 and start >= self.done and not any(self.offsets):
+        # git-apply(1): above line 1 there is only one place, and one hunk takes it.
+        taken = want == 0 and bool(self.offsets)
+        if len(head) == want + 1 and start >= self.done and not any(self.offsets) and not taken:
             yield want, start
 
     def _anchored(self, hunk: Hunk, end: int) -> bool:

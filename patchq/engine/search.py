@@ -8,8 +8,9 @@ budget ends it.
 
 from __future__ import annotations
 
+import bisect
 import contextlib
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 from packaging.version import Version
@@ -18,30 +19,13 @@ from patchq.engine import budget, fitting, match, names, sections, sites
 from patchq.engine.budget import Budget
 from patchq.engine.fitting import Line, Reach
 from patchq.engine.match import Bindings
+from patchq.engine.runs import Run, Step
 from patchq.engine.sections import Section
 from patchq.engine.sites import Site
 from patchq.engine.trees import Tree
 
 TRIALS = 100_000
 _REACH = 5_000
-
-
-class Run:
-    """How far one block of a sketch came in one block of the file."""
-
-    def __init__(self, lines: tuple[Line, ...], places: tuple[Site, ...]) -> None:
-        self.lines, self.places = lines, places
-        self.done: dict[object, list[tuple[Reach, bool]]] = {}
-        self.left = len(lines) + 1
-        # Lines that are left out of the search, since one of them is hopeless.
-        self.short = 0
-        self.reach = Reach()
-        self.env: Bindings = {}
-
-    def note(self, left: int, reach: Reach, env: Bindings) -> None:
-        """Keep the first place at which the fewest lines were left."""
-        if left + self.short < self.left:
-            self.left, self.reach, self.env = left + self.short, reach, env
 
 
 class Search:
@@ -66,6 +50,7 @@ class Search:
         self.fitter = fitting.Fitter(self, self.budget, section.path)
         self._lines: dict[int, tuple[Line, ...]] = {}
         self._failed: dict[tuple[object, ...], list[Reach]] = {}
+        self._hopes: dict[tuple[int, int], int | None] = {}
         self._sites: dict[tuple[int, int], tuple[Site, ...]] = {}
         self._last: dict[str, int] = {}
         self._ends: dict[int, int] = {}
@@ -89,8 +74,7 @@ class Search:
         if found is None:
             said = [
                 Line(node, marks.given, marks.absent, self._over(node))
-                for node, marks in self.section.statements(body, self.release)
-                if self.keep is None or id(node) in self.keep
+                for node, marks in self.section.statements(body, self.release, self.keep)
             ]
             found = tuple(sorted(said, key=lambda line: line.absent))
             self._lines[id(body)] = found
@@ -111,7 +95,7 @@ class Search:
             return
         seen: set[object] = set()
         try:
-            for bound in self._sequence(run.lines, run, Reach(), env):
+            for bound in self._sequence(run, len(run.lines), env):
                 key = _key(bound, None)
                 if key not in seen:
                     seen.add(key)
@@ -121,17 +105,22 @@ class Search:
 
     def _hopeless(self, run: Run) -> int | None:
         """The first line that fits nowhere in the block, whatever the holes are."""
-        for number, line in enumerate(run.lines):
-            if not line.absent and not self._open(line, run.places):
-                return number
-        return None
+        key = id(run.lines), id(run.places)
+        if key not in self._hopes:
+            numbers = (
+                number
+                for number, line in enumerate(run.lines)
+                if not line.absent and not self._open(line, run.places)
+            )
+            self._hopes[key] = next(numbers, None)
+        return self._hopes[key]
 
     def _reach(self, run: Run, hopeless: int, env: Bindings) -> None:
         """Note how far the lines before a hopeless one come, within a budget of their own."""
         spent, run.short = self.budget.spent, len(run.lines) - hopeless
         self.budget.spent = self.budget.limit - _REACH
         with contextlib.suppress(budget.TooLoose):
-            next(self._sequence(run.lines[:hopeless], run, Reach(), env), None)
+            next(self._sequence(run, hopeless, env), None)
         self.budget.spent = spent
 
     def _open(self, line: Line, places: tuple[Site, ...]) -> tuple[Site, ...]:
@@ -152,32 +141,60 @@ class Search:
         wanted = set(names.imported(line.node, path))
         return wanted.isdisjoint(there) if line.absent else wanted <= there
 
-    def _sequence(
-        self, lines: tuple[Line, ...], run: Run, reach: Reach, env: Bindings
-    ) -> Generator[Bindings, None, bool]:
-        """Yield the bindings under which the lines hold in this order within a reach.
+    def _sequence(self, run: Run, count: int, env: Bindings) -> Iterator[Bindings]:
+        """Yield the bindings under which the first `count` lines hold in their order.
 
-        Returns whether they do, which what was pruned may know from before.
+        Depth first, on a list: a block may have more lines than Python has frames.
         """
-        run.note(len(lines), reach, env)
-        if not lines:
-            yield env
-            return True
-        # Whatever began here was tried to its end, or failed with the same bindings.
-        tried = (len(lines), _key(env, None))
-        for known, fitted in run.done.get(tried, ()):
-            if known.covers(reach):
-                return fitted
-        dead = (id(lines[0]), id(run.places), _key(env, self._live(lines)))
-        if any(known.covers(reach) for known in self._failed.get(dead, ())):
-            return False
-        fitted = False
-        for bound, further in self.next(lines[0], run.places, reach, env):
-            fitted = (yield from self._sequence(lines[1:], run, further, bound)) or fitted
-        run.done.setdefault(tried, []).append((reach, fitted))
-        if not fitted:
-            self._failed.setdefault(dead, []).append(reach)
-        return fitted
+        steps: list[Step] = []
+        reach, bound = Reach(), env
+        while True:
+            self.budget.spend()
+            run.note(count - len(steps), reach, bound)
+            held = len(steps) == count
+            if held:
+                yield bound
+            else:
+                step = self._step(run, count, len(steps), reach, bound)
+                known = self._known(run, step)
+                if known is None:
+                    steps.append(step)
+                held = bool(known)
+            while steps:
+                steps[-1].held = steps[-1].held or held
+                way = next(steps[-1].ways, None)
+                if way is not None:
+                    bound, reach = way
+                    break
+                held = self._ended(run, steps.pop())
+            else:
+                return
+
+    def _step(self, run: Run, count: int, number: int, reach: Reach, env: Bindings) -> Step:
+        line = run.lines[number]
+        live = run.live(count)[number]
+        return Step(
+            reach,
+            # Whatever began here was tried to its end, or failed with the same bindings.
+            tried=(count - number, _key(env, None)),
+            dead=(id(line), id(run.places), _key(env, live)),
+            ways=self.next(line, run.places, reach, env),
+        )
+
+    def _known(self, run: Run, step: Step) -> bool | None:
+        """Whether a step holds, where an earlier one tells."""
+        for known, held in run.done.get(step.tried, ()):
+            if known.covers(step.reach):
+                return held
+        dead = self._failed.get(step.dead, ())
+        return False if any(known.covers(step.reach) for known in dead) else None
+
+    def _ended(self, run: Run, step: Step) -> bool:
+        """Remember how a step came out, and return it."""
+        run.done.setdefault(step.tried, []).append((step.reach, step.held))
+        if not step.held:
+            self._failed.setdefault(step.dead, []).append(step.reach)
+        return step.held
 
     def next(
         self, line: Line, places: tuple[Site, ...], reach: Reach, env: Bindings
@@ -193,9 +210,10 @@ class Search:
                 yield _without(env, line.over), reach
             return
         first = reach.look if isinstance(line.node, cst.Expr) else reach.after
-        for site in self._open(line, places):
-            if site.low < first:
-                continue
+        opened = self._open(line, places)
+        for number in range(bisect.bisect_left(opened, first, key=_low), len(opened)):
+            site = opened[number]
+            self.budget.spend()
             seen: set[object] = set()
             for bound, further in self.fitter.fit(line.node, site, env):
                 left = _without(bound, line.over)
@@ -211,14 +229,11 @@ class Search:
             for part in sites.parts(clause)
         )
 
-    def _live(self, lines: Sequence[Line]) -> frozenset[str]:
-        return frozenset().union(*(match.holes(line.node) for line in lines))
-
     def _over(self, node: cst.CSTNode) -> frozenset[str]:
         end = self._ends.get(id(node))
         if end is None:
             return frozenset()
-        return frozenset(name for name in match.holes(node) if self._last[name] <= end)
+        return frozenset(name for name in match.holes(node) if self._last.get(name, -1) <= end)
 
     def _number(self, node: cst.CSTNode) -> None:
         """Note in which statement each hole is last used, in the order of asking."""
@@ -233,8 +248,13 @@ class Search:
                 said = sections.small(part)
                 below = sorted(said, key=lambda one: self.section.marked(one).absent)
             for child in below:
-                self._number(child)
+                if self.keep is None or id(child) in self.keep or child is part:
+                    self._number(child)
         self._ends[id(node)] = len(self._ends)
+
+
+def _low(site: Site) -> int:
+    return site.low
 
 
 def _key(env: Bindings, names: frozenset[str] | None) -> object:

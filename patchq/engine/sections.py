@@ -8,6 +8,7 @@ statement: behind any line), and covers it with all it holds.
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,11 +18,13 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from patchq import errors, model
-from patchq.engine import sites, trees
+from patchq.engine import nesting, sites, trees
 
-_SECTION = re.compile(r"# in (\S+?)(?:\s+when\s+([^:]+?))?\s*(?::.*)?$")
-_NEARLY = re.compile(r"#\s*in\s+\S+\.pyi?\b")
-_MARK = re.compile(r"#\s*(when|given|absent)\b\s*([^:]*?)\s*(?::.*)?$")
+_SECTION = re.compile(r"# in ([^\s:]++)(?:\s++when\s++([^:]++))?\s*+(?::.*)?$")
+_NEARLY = re.compile(r"#\s*+in\s++\S+\.pyi?\b")
+_MARK = re.compile(r"#\s*+(when|given|absent)\b([^:]*+)(?::.*)?$")
+# A sketch is read by people. Every statement of it is sought, some in every place.
+_MOST_BYTES, _MOST_STATEMENTS = 200_000, 1_000
 _WRONG_ORDER = "positional argument follows keyword argument"
 
 
@@ -57,10 +60,15 @@ class Section:
         return self.marks.get(id(node), _NONE)
 
     def statements(
-        self, body: cst.CSTNode, release: Version
+        self, body: cst.CSTNode, release: Version, keep: frozenset[int] | None = None
     ) -> Iterator[tuple[cst.CSTNode, Marks]]:
-        """Yield what a block says for a release; `...`, pass, docstrings say nothing (R6)."""
+        """Yield what a block says for a release; `...`, pass, docstrings say nothing (R6).
+
+        `keep`: the only statements that count, by id; None for all.
+        """
         for node in small(body):
+            if keep is not None and id(node) not in keep:
+                continue
             marks = self.marked(node)
             if not silent(node) and all(
                 spec.contains(release, prereleases=True) for spec in marks.when
@@ -91,13 +99,16 @@ def parse(text: bytes, *, name: str) -> tuple[Section, ...]:
 
     Raises: SketchError, naming `name` and the line.
     """
+    if len(text) > _MOST_BYTES:
+        raise _error(name, 1, f"it is longer than {_MOST_BYTES // 1_000} kB", _SHORTER)
     found: list[tuple[int, str, SpecifierSet | None]] = []
-    lines = text.decode(errors="surrogateescape").split("\n")
+    lines = [line.decode(errors="surrogateescape") for line in trees.rows(text)]
     for number, line in enumerate(lines, 1):
         head = _SECTION.match(line.rstrip())
         if head and head[1].endswith((".py", ".pyi")):
             path = model.safe_path(head[1], source=f"{name} line {number}")
-            found.append((number, path, _spec(head[2], name, number) if head[2] else None))
+            spec = _spec(head[2].strip(), name, number) if head[2] else None
+            found.append((number, path, spec))
         elif _NEARLY.match(line):
             raise _error(name, number, f"{line.strip()!r} begins no section", _HEADING)
         elif not found and line.strip() and not line.startswith("#"):
@@ -105,10 +116,15 @@ def parse(text: bytes, *, name: str) -> tuple[Section, ...]:
     if not found:
         raise _error(name, 1, "the sketch has no section", _HEADING)
     ends = [number - 1 for number, _, _ in found[1:]] + [len(lines)]
-    return tuple(
-        _section("\n" * start + "\n".join(lines[start:end]) + "\n", path, spec, name)
+    sections = tuple(
+        _section(lines[start:end], start, path, spec, name)
         for (start, path, spec), end in zip(found, ends, strict=True)
     )
+    said = sorted(line for section in sections for line in section.lines.values())
+    if len(said) > _MOST_STATEMENTS:
+        last = said[_MOST_STATEMENTS]
+        raise _error(name, last, f"it has more than {_MOST_STATEMENTS:,} statements", _SHORTER)
+    return sections
 
 
 def small(body: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -125,6 +141,8 @@ def silent(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.Pass)
 
 
+_MEND = "a sketch is Python; `...` and `_name_` stand for what may differ"
+_SHORTER = "say only what the patch is for, in a file for each patch"
 _HEADING = "begin a section at column 0: # in package/module.py, or # in PATH when >=1.2"
 
 
@@ -144,54 +162,68 @@ def _spec(text: str, name: str, line: int) -> SpecifierSet:
         ) from error
 
 
-def _section(text: str, path: str, spec: SpecifierSet | None, name: str) -> Section:
-    data = text.encode(errors="surrogateescape")
-    parsed = trees.python(data)
-    tree = trees.tree(data)
-    if isinstance(tree, trees.Fault):
-        mend = "a sketch is Python; `...` and `_name_` stand for what may differ"
-        if isinstance(parsed, trees.Fault) and parsed.words == _WRONG_ORDER:
-            mend = "write `...` before the keywords: f(..., a=1)"
-        raise _error(name, tree.line, f"{tree.words}: {tree.text.strip()!r}", mend)
-    where = trees.positions(tree.module)
+def _section(
+    rows: list[str], above: int, path: str, spec: SpecifierSet | None, name: str
+) -> Section:
+    """Read one section, whose lines have `above` lines before them."""
+    try:
+        module = _module(rows, above, name)
+        where = trees.positions(module)
+        heads = _Heads(module, where)
+    except RecursionError as error:
+        raise _error(name, above + 1, nesting.DEEP, _MEND) from error
     marks: dict[int, list[re.Match[str]]] = {}
-    heads = _heads(tree.module, where)
     for node, (line, column, _) in where.items():
         mark = _MARK.match(node.value) if isinstance(node, cst.Comment) else None
         if mark:
-            alone = not text.split("\n")[line - 1][:column].strip()
-            covered = _behind(heads, line) or (_above(heads, line, column) if alone else [])
+            alone = not rows[line - 1][:column].strip()
+            covered = heads.behind(line) or (heads.above(line, column) if alone else [])
             if not covered:
                 raise _error(
                     name,
-                    line,
+                    above + line,
                     f"the mark {mark[0]!r} stands at no statement",
                     "put it above a statement, at the same column, or behind its first line",
                 )
             for statement in covered:
                 marks.setdefault(id(statement), []).append(mark)
-                _check(mark, name, line)
-    lines = {id(head.node): where[head.node][0] for head in heads}
-    return Section(path, spec, tree.module, lines, {key: _marks(of) for key, of in marks.items()})
+                _check(mark, name, above + line)
+    lines = {id(head.node): above + where[head.node][0] for head in heads.all}
+    return Section(path, spec, module, lines, {key: _marks(of) for key, of in marks.items()})
+
+
+def _module(rows: list[str], above: int, name: str) -> cst.Module:
+    text = "\n".join(rows) + "\n"
+    data = text.encode(errors="surrogateescape")
+    parsed = trees.python(data)
+    tree = trees.tree(data)
+    if isinstance(tree, trees.Fault):
+        mend = _MEND
+        if isinstance(parsed, trees.Fault) and parsed.words == _WRONG_ORDER:
+            mend = "write `...` before the keywords: f(..., a=1)"
+        raise _error(name, above + tree.line, f"{tree.words}: {tree.text.strip()!r}", mend)
+    if nesting.trouble(text, limit=nesting.SKETCH_LIMIT) is not None:
+        raise _error(name, above + 1, nesting.DEEP, _MEND)
+    return tree.module
 
 
 def _check(mark: re.Match[str], name: str, line: int) -> None:
     if mark[1] == "when":
-        if not mark[2]:
+        if not mark[2].strip():
             raise _error(name, line, f"{mark[0]!r} names no version", "write # when >=0.16")
-        _spec(mark[2], name, line)
-    elif mark[2]:
+        _spec(mark[2].strip(), name, line)
+    elif mark[2].strip():
         raise _error(
             name,
             line,
             f"{mark[0]!r} is neither the mark `{mark[1]}` nor a comment",
-            f"a note follows a colon: # {mark[1]}: {mark[2]}",
+            f"a note follows a colon: # {mark[1]}: {mark[2].strip()}",
         )
 
 
 def _marks(found: list[re.Match[str]]) -> Marks:
     return Marks(
-        tuple(SpecifierSet(mark[2]) for mark in found if mark[1] == "when"),
+        tuple(SpecifierSet(mark[2].strip()) for mark in found if mark[1] == "when"),
         any(mark[1] == "given" for mark in found),
         any(mark[1] == "absent" for mark in found),
     )
@@ -207,44 +239,53 @@ class _Head:
     last: int
 
 
-def _heads(module: cst.Module, where: Mapping[cst.CSTNode, tuple[int, int, int]]) -> list[_Head]:
-    heads: list[_Head] = []
+class _Heads:
+    """Where the statements of a section begin, and the lines that are their own."""
 
-    def walk(body: cst.CSTNode) -> None:
+    def __init__(
+        self, module: cst.Module, where: Mapping[cst.CSTNode, tuple[int, int, int]]
+    ) -> None:
+        self.where = where
+        self.all: list[_Head] = []
+        self._walk(module)
+        self._begin: dict[int, list[_Head]] = {}
+        self._own: dict[int, list[cst.CSTNode]] = {}
+        for head in self.all:
+            self._begin.setdefault(head.first, []).append(head)
+            for line in range(head.first, head.last + 1):
+                self._own.setdefault(line, []).append(head.node)
+        self._firsts = sorted(self._begin)
+
+    def above(self, line: int, column: int) -> list[cst.CSTNode]:
+        """Return the statements on the next line that begins one, at this column."""
+        place = bisect.bisect_right(self._firsts, line)
+        found = self._begin[self._firsts[place]] if place < len(self._firsts) else []
+        return [head.node for head in found] if found and found[0].column == column else []
+
+    def behind(self, line: int) -> list[cst.CSTNode]:
+        """Return the statements of which a line is a part, but for the blocks under them."""
+        return self._own.get(line, [])
+
+    def _walk(self, body: cst.CSTNode) -> None:
         for node in small(body):
             compound = isinstance(node, cst.BaseCompoundStatement)
             inner = list(sites.parts(node)) if compound else []
-            line, column, last = where[node]
+            line, column, last = self.where[node]
             if inner:
                 header = getattr(inner[0], "header", None)
-                last = line if header is None else max(line, where[header][0])
-            first = min((where[deco][0] for deco in getattr(node, "decorators", ())), default=line)
-            heads.append(_Head(node, first, column, last))
+                last = line if header is None else max(line, self.where[header][0])
+            decorators = getattr(node, "decorators", ())
+            first = min((self.where[deco][0] for deco in decorators), default=line)
+            self.all.append(_Head(node, first, column, last))
             for part in inner:
-                clause(part)
+                self._clause(part)
 
-    def clause(part: cst.CSTNode) -> None:
+    def _clause(self, part: cst.CSTNode) -> None:
         if isinstance(part, cst.BaseSuite):
-            walk(part)
+            self._walk(part)
             return
         if isinstance(part, cst.If):
-            line, column, _ = where[part]
-            heads.append(_Head(part, line, column, line))
+            line, column, _ = self.where[part]
+            self.all.append(_Head(part, line, column, line))
         for child in sites.parts(part):
-            clause(child)
-
-    walk(module)
-    return heads
-
-
-def _above(heads: list[_Head], line: int, column: int) -> list[cst.CSTNode]:
-    """The statements that begin on the next line that begins one, at this column."""
-    after = [head for head in heads if head.first > line]
-    first = min((head.first for head in after), default=0)
-    found = [head for head in after if head.first == first]
-    return [head.node for head in found] if found and found[0].column == column else []
-
-
-def _behind(heads: list[_Head], line: int) -> list[cst.CSTNode]:
-    """The statements of which this line is a part, but for the blocks under them."""
-    return [head.node for head in heads if head.first <= line <= head.last]
+            self._clause(child)

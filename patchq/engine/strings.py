@@ -48,7 +48,10 @@ def _raw_pieces(node: object) -> Iterator[Piece]:
 def _literal(text: str) -> str | bytes:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        value = ast.literal_eval(text)
+        try:
+            value = ast.literal_eval(text)
+        except (SyntaxError, ValueError, MemoryError):
+            return text  # no literal of the running Python's: it is what it looks like
     assert isinstance(value, str | bytes)
     return value
 

@@ -2,9 +2,11 @@
 
 Two parsers: the running Python's own is quick and has the better words, libcst
 reads 3.8 to 3.14 whatever Python runs it. A text is Python if either says so;
-sketches are matched on libcst's trees. Lines come without libcst's metadata,
-which costs far more than the parse: both parsers see the same statements in the
-same order, so the quick one lends its line numbers.
+sketches are matched on libcst's trees. Either is asked only what `LARGEST` and
+`nesting` allow: a text is data from outside, and no parser may fall over it.
+Lines come without libcst's metadata, which costs far more than the parse: both
+parsers see the same statements in the same order, so the quick one lends its
+line numbers.
 """
 
 from __future__ import annotations
@@ -12,14 +14,20 @@ from __future__ import annotations
 import ast
 import functools
 import platform
+import re
+import tokenize
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from patchq.engine import nesting
+
 if TYPE_CHECKING:
     import libcst as cst
 
+# Bytes. Python's parser reads some 0.5 MB a second into a tree, libcst a tenth of that.
+LARGEST, LARGEST_TREE = 2_000_000, 1_000_000
 BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
 
 
@@ -27,7 +35,8 @@ BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
 class Fault:
     """Why a text is not Python: 1-based line and column, that line, and plain words.
 
-    `aside`: what the other parser says. `deep`: it is nested too deep.
+    `aside`: what the other parser says. `deep`: it is nested too deep. `large`: it
+    was not read at all.
     """
 
     line: int
@@ -36,6 +45,7 @@ class Fault:
     words: str
     aside: str = ""
     deep: bool = False
+    large: bool = False
 
     def __str__(self) -> str:
         """Return the fault as one clause."""
@@ -65,6 +75,8 @@ class Tree:
 @functools.lru_cache(maxsize=4)
 def python(data: bytes) -> ast.Module | Fault:
     """Return the running Python's tree of a text, or the fault it finds."""
+    if len(data) > LARGEST:
+        return _too_large(data, LARGEST)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -81,23 +93,55 @@ def python(data: bytes) -> ast.Module | Fault:
 
 def too_deep(data: bytes) -> Fault:
     """Return the fault of a text that is nested deeper than a parser goes."""
-    return Fault(1, 1, _line(data, 1), "nested too deep to be read", deep=True)
+    return Fault(1, 1, _line(data, 1), nesting.DEEP, deep=True)
+
+
+def _too_large(data: bytes, bound: int) -> Fault:
+    words = f"too large to be judged: more than {bound // 1_000_000} MB"
+    return Fault(1, 1, _line(data[:1_000], 1), words, deep=True, large=True)
+
+
+def rows(data: bytes) -> list[bytes]:
+    r"""Return the lines of a text as Python's tokenizer counts them, without their ends.
+
+    Example:
+        >>> rows(b"a\x0cb\r\nc\rd\n")
+        [b'a\x0cb', b'c', b'd', b'']
+    """
+    return re.split(rb"\r\n?|\n", data)
+
+
+def decoded(data: bytes) -> str:
+    """Return a Python text in the encoding that it declares.
+
+    Raises: ValueError, LookupError, SyntaxError as Python would.
+    """
+    first = (line + b"\n" for line in data.split(b"\n", 2)[:2])
+    return data.decode(tokenize.detect_encoding(first.__next__)[0])
 
 
 @functools.lru_cache(maxsize=16)
 def tree(data: bytes) -> Tree | Fault:
     """Return libcst's tree of a text, or why neither parser reads it.
 
-    Where Python gives up for depth libcst is not asked: its parser (1.9) has no
-    limit of its own, overflows the stack, and takes the process along.
+    libcst is not asked where Python gives up for depth, nor where `nesting` finds
+    trouble: it would take the process along.
     """
     import libcst as cst
 
     own = python(data)
     if isinstance(own, Fault) and own.deep:
         return own
+    if len(data) > LARGEST_TREE:
+        return _too_large(data, LARGEST_TREE)
     try:
-        return Tree(cst.parse_module(data), data)
+        text = decoded(data)
+        why = nesting.trouble(text)
+        if why is not None:
+            if isinstance(own, Fault) and why != nesting.DEEP:
+                return own
+            return replace(too_deep(data), words=why)
+        return Tree(cst.parse_module(text), data)
     except cst.ParserSyntaxError as error:
         text = _line(data, error.raw_line)
         if isinstance(own, ast.Module):
@@ -122,8 +166,8 @@ def positions(module: cst.Module) -> dict[cst.CSTNode, tuple[int, int, int]]:
 
 
 def _line(data: bytes, number: int) -> str:
-    lines = data.split(b"\n")
-    return lines[number - 1].decode(errors="replace").rstrip("\r") if number <= len(lines) else ""
+    lines = rows(data)
+    return lines[number - 1].decode(errors="replace") if number <= len(lines) else ""
 
 
 def _statements(node: cst.CSTNode) -> Iterator[cst.CSTNode]:

@@ -134,7 +134,7 @@ def test_marks_of_hunks_stay_apart_from_lines_that_look_like_marks():
 
 
 @pytest.mark.parametrize(
-    "marker", ["\\ No newline at end of file\n", "\\ Kein Zeilenumbruch", "\\"]
+    "marker", ["\\ No newline at end of file\n", "\\ Kein Zeilenumbruch", "\\\n"]
 )
 def test_a_missing_newline_is_known_in_any_language(marker):
     first = marker if marker.endswith("\n") else marker + "\n"

@@ -113,8 +113,26 @@ IN_A_DEF = [
     (
         "R8 else",
         "if a:\n    b()\nelse:\n    c()",
-        "if a:\n    b()\nelif x:\n    y()\nelse:\n    c()",
+        "if a:\n    b()\nelse:\n    c()",
         "if a:\n    b()\nc()",
+    ),
+    (
+        "R8 the else of an elif is not the if's",
+        "if a:\n    b()\nelse:\n    c()",
+        "if x:\n    y()\nelif a:\n    b()\nelse:\n    c()",
+        "if a:\n    b()\nelif x:\n    y()\nelse:\n    c()",
+    ),
+    (
+        "R8 the elif that is given has the else",
+        "if a:\n    ...\nelif b:\n    ...\nelse:\n    c()",
+        "if a:\n    x\nelif y:\n    z\nelif b:\n    x\nelse:\n    c()",
+        "if a:\n    x\nelif b:\n    x\nelif y:\n    z\nelse:\n    c()",
+    ),
+    (
+        "R8 elifs in order",
+        "if a:\n    ...\nelif b:\n    ...\nelif c:\n    ...",
+        "if a:\n    x\nelif b:\n    x\nelif y:\n    z\nelif c:\n    x",
+        "if a:\n    x\nelif c:\n    x\nelif b:\n    x",
     ),
     (
         "R8 else of that statement",
