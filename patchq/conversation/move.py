@@ -77,12 +77,7 @@ def push(aim: view.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
     else:
         steps = upto.count(names)
         if steps is not None and steps > len(names) - start:
-            near = [name for name in names if name.startswith(str(steps))]
-            raise PatchqError(
-                f"{steps} patches can not be pushed",
-                why=f"{len(names) - start} of the series are left",
-                mend=f"patchq push {near[0]}" if near else "patchq push -a",
-            )
+            raise _fewer("push", steps, names[start:])
         goal = start + steps if steps is not None else upto.index(names, "in series") + 1
         if steps == 0:
             return nothing("push", seen, "No patch applied")
@@ -164,7 +159,7 @@ def pop(aim: view.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
     else:
         steps = upto.count(names)
         if steps is not None and steps > len(names):
-            raise _fewer(steps, names)
+            raise _fewer("pop", steps, names)
         keep = (
             max(0, len(names) - steps) if steps is not None else upto.index(names, "applied") + 1
         )
@@ -173,13 +168,13 @@ def pop(aim: view.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
     return (yield from backward(aim, ground, seen, keep))
 
 
-def _fewer(steps: int, names: list[str]) -> PatchqError:
-    """Return the error for a number that is larger than the stack: often it begins a name."""
+def _fewer(verb: str, steps: int, names: list[str]) -> PatchqError:
+    """Return the error for a number that is too large: often it begins a name."""
     near = [name for name in names if name.startswith(str(steps))]
     return PatchqError(
-        f"{steps} patches can not be taken off",
-        why=f"{len(names)} are applied: {', '.join(names)}",
-        mend=f"patchq pop {near[0]}" if near else "patchq pop -a",
+        f"{steps} patches can not be {'pushed' if verb == 'push' else 'taken off'}",
+        why=f"there are {len(names)}: {', '.join(names)}",
+        mend=f"patchq {verb} {near[0]}" if near else f"patchq {verb} -a",
     )
 
 
