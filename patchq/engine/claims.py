@@ -20,7 +20,6 @@ from patchq.engine.sections import Marks, Section
 from patchq.engine.trees import Fault, Tree
 from patchq.engine.verdict import LOOSE, Claim
 
-
 # How many questions of one section may be searched to the end of the budget (R13).
 _LONG = 5
 

@@ -9,8 +9,9 @@ since nothing behind that point was counted.
 Measured with libcst 1.9 on a stack of 8 MiB, the smallest that overflowed: 1,000
 nested brackets, 500 f-strings, 650 `lambda a=`, 3,200 `**`, `a if b else`, `.a` or
 calls behind each other, 6,400 unary operators or `elif`. By the weights below
-`LIMIT` is a quarter of that or less: no mixture of them overflowed 2 MiB. Patterns of `case` and targets of `del` are tried in
-more than one way at every bracket, which is counted as `work`; so is depth.
+`LIMIT` is a quarter of that or less: no mixture of them overflowed 2 MiB. Patterns
+of `case` and targets of `del` are tried in more than one way at every bracket,
+which is counted as `work`; so is depth.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ DEEP = "nested too deeply to be read safely"
 BROKEN = "cut short in a string, or a bracket closes that was never opened"
 LIMIT = 1_000
 # Python's own frames per level are many: a sketch is nested less than a file may be.
-SKETCH_LIMIT = 120
+SKETCH_LIMIT = 300
 _WORK = 20_000_000
 # Depth that every program has, and whose work is not counted.
 _FREE = 60

@@ -342,3 +342,38 @@ def test_nothing_is_called_applied_that_did_not_do_what_the_patch_says(text, tre
 
     assert isinstance(result, apply.PatchRejected)
     assert result.rejected.reason == reason
+
+
+NO_NEWLINE = b"\\ No newline at end of file\n"
+
+
+# What two hunks at one place make of a text; None: rejected.
+@pytest.mark.parametrize(
+    ("before", "hunks", "after"),
+    [
+        (b"1\n2\n", b"@@ -2,0 +3 @@\n+c\n" + NO_NEWLINE + b"@@ -2,0 +4 @@\n+d\n", b"1\n2\ncd\n"),
+        (
+            b"1\n2\n",
+            b"@@ -2 +2,2 @@\n 2\n+c\n" + NO_NEWLINE + b"@@ -2,0 +4 @@\n+d\n",
+            b"1\n2\ncd\n",
+        ),
+        (b"1\n2\n", b"@@ -2,0 +3 @@\n+c\n@@ -2,0 +4 @@\n+d\n", b"1\n2\nc\nd\n"),
+        (b"", b"@@ -0,0 +1 @@\n+a\n" + NO_NEWLINE + b"@@ -0,0 +1 @@\n+b\n", None),
+        (b"", b"@@ -0,0 +1 @@\n+a\n@@ -0,0 +2 @@\n+b\n", None),
+        (b"1\n2\n3\n", b"@@ -1 +1 @@\n-1\n+c\n" + NO_NEWLINE + b"@@ -3 +3 @@\n-3\n+d\n", None),
+        (b"1\n2\n3\n", b"@@ -1 +1 @@\n-1\n+c\n" + NO_NEWLINE + b"@@ -2,2 +1,0 @@\n-2\n-3\n", None),
+    ],
+)
+def test_two_hunks_at_one_place_are_put_as_git_puts_them(before, hunks, after, tmp_path):
+    text = b"--- a/x\n+++ b/x\n" + hunks
+    (tmp_path / "x").write_bytes(before)
+    done = subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=text, capture_output=True)
+    assert (tmp_path / "x").read_bytes() == (before if after is None else after)
+    assert (done.returncode == 0) is (after is not None)
+
+    result = apply.apply(diff.parse(text, name="x.patch")[1][0], before)
+
+    if after is None:
+        assert isinstance(result, apply.Rejected)
+    else:
+        assert result.data == after

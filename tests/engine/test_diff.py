@@ -89,6 +89,15 @@ def test_an_empty_patch_has_no_diffs():
             "diff -ru o/x n/x\n--- o/x\t2020-01-01 00:00:00.0 +0000\n+++ n/x\t2021\n" + HUNK,
             FileDiff("x", "x", hunks=ONE),
         ),
+        (
+            "diff --git a/x 2020-01-01 b/x 2020-01-01\n"
+            "--- a/x 2020-01-01\t\n+++ b/x 2020-01-01\t\n" + HUNK,
+            FileDiff("x 2020-01-01", "x 2020-01-01", hunks=ONE),
+        ),
+        (
+            "--- a/2020-01-01\n+++ b/2020-01-01\n" + HUNK,
+            FileDiff("2020-01-01", "2020-01-01", hunks=ONE),
+        ),
         ("--- a/x.py.orig\n+++ a/x.py\n" + HUNK, FileDiff("x.py", "x.py", hunks=ONE)),
         (
             "--- a/x\t1970-01-01 01:00:00.000000000 +0100\n+++ b/x\t2020\n@@ -0,0 +1 @@\n+2\n",
@@ -219,6 +228,17 @@ WRONG = {
         3,
         "not the last",
     ),
+    "marker cut": (PLAIN + HUNK + "\\ N", 6, "cut short inside"),
+    "mode cut": (GIT + "old mode 100644\nnew mode 100755", 3, "cut short inside"),
+    "deleted cut": (GIT + "deleted file mode 100644", 2, "cut short inside"),
+    "rename cut": ("diff --git a/x b/y\nrename from x\nrename to y", 3, "cut short inside"),
+    "a date in the name": (
+        "--- /dev/null\n+++ b/x        2026-11-30 19:30:00.041942351 +0000\n@@ -0,0 +1 @@\n+1\n",
+        2,
+        "the name ends in a date, '2026-11-30 19:30:00.041942351 +0000'",
+    ),
+    "only a day": ("--- a/x 2026-11-30\n+++ b/x\n" + HUNK, 1, "ends in a date"),
+    "an old date": ("--- a/x  Mon Nov 30 19:30:00 2026\n+++ b/x\n" + HUNK, 1, "ends in a date"),
     "stray marker": (PLAIN + HUNK + "text\n\\ No newline\n", 7, "Unexpected marker"),
     "stray rename": (PLAIN + HUNK + "rename from x\n", 6, "belongs to no hunk"),
     "from 0": (PLAIN + "@@ -0 +1 @@\n-1\n+2\n", 3, "counted from 1"),

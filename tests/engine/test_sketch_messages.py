@@ -65,6 +65,11 @@ MISSES = [
         "class Model:\n    def ready(self, fast=False): ...",
         "line 24, Model.ready: annotations or defaults differ: `def ready(self, *, fast=True):`",
     ),
+    (
+        "class Model:\n    def ready[T](self): ...",
+        "line 24, Model.ready: the def has not the type parameters [T]; it has none",
+    ),
+    ("class Model[T]: ...", "line 9, Model: it has none"),
     ("class Model:\n    async def ready(self): ...", "line 24, Model.ready: the def is not async"),
     (
         "class Model:\n    def ready(self):\n        self.state == 'set'",
@@ -146,6 +151,12 @@ UNREADABLE = [
         "positional argument follows keyword argument: 'f(a=1, ...)'",
     ),
     (b"# in m.py\nx = 1  # when soon\n", 2, "'soon' is not a version specifier"),
+    (
+        b"# in m.py\n" + b"x = 1\n" * 1_001,
+        1_002,
+        "it has more than 1,000 statements",
+    ),
+    (b"# in m.py\n" + b"#" * 200_000, 1, "it is longer than 200 kB"),
     (b"# in m.py\nx = 1  # when\n", 2, "'# when' names no version"),
     (b"# in m.py\nx = 1\n# given\n", 3, "the mark '# given' stands at no statement"),
     (

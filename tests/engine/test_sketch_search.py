@@ -1,6 +1,7 @@
 """The search: its bounds, its laws, and an oracle that tries everything."""
 
 import random
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -9,8 +10,9 @@ from hypothesis import strategies as st
 from packaging.version import Version
 
 from patchq.engine import claims, scopes, search, sections, sites, sketch, trees
-from patchq.engine.budget import Budget
+from patchq.engine.budget import Budget, TooLoose
 from patchq.engine.fitting import Fitter, Reach
+from patchq.engine.verdict import LOOSE
 
 BIG = "def big(x):\n" + "".join(
     f"    if c{n}:\n        a{n} = g{n}(x)\n        for k{n} in r{n}:\n            b{n} += k{n}\n"
@@ -277,3 +279,72 @@ def test_the_search_finds_what_trying_everything_finds(lines, texts):
 
     every = Naive(asked)
     assert found == any(True for site in places for _ in every.fitter.fit(node, site, {}))
+
+
+@pytest.mark.parametrize("loose", ["_", "_a{}_ = _", "x", "_a{}_"])
+def test_a_long_sketch_is_searched_within_the_budget(loose):
+    lines = [loose.format(number) for number in range(900)]
+    asked, node, places = question("def big(x):\n    " + "\n    ".join(lines) + "\n", BIG)
+
+    with pytest.raises(TooLoose):
+        all(False for _ in asked.ask(node, places))
+
+    assert asked.budget.spent == search.TRIALS + 1
+
+
+def test_a_block_of_many_lines_is_no_deeper_than_one_of_few():
+    lines = "\n    ".join(f"a{number} = {number}" for number in range(990))
+    text = f"def f():\n    {lines}\n"
+
+    (claim,) = sketch.judge(
+        sketch.load(f"# in m.py\n{text}".encode(), name="s.pyi"), "1", {"m.py": text.encode()}.get
+    )
+
+    assert claim.nearest.endswith(LOOSE)
+
+
+@pytest.mark.parametrize("size", [250, 500])
+def test_many_lines_that_fit_are_found(size):
+    text = "def f():\n" + "    a = b\n" * 100
+    said = "# in m.py\ndef f():\n" + "    b\n" * size
+
+    (claim,) = sketch.judge(
+        sketch.load(said.encode(), name="s.pyi"), "1", {"m.py": text.encode()}.get
+    )
+
+    assert claim.held
+
+
+def test_all_questions_of_a_section_together_have_a_bound():
+    said = "# in m.py\n" + "def big(x):\n    _a_ = _\n    _a_ += _\n    _a_ += _\n" * 8
+    (section,) = sections.parse(said.encode(), name="s.pyi")
+    judged = claims.Judge(section, trees.tree(BIG.encode()), Version("1"), limit=1_500)
+
+    found = list(judged.claims())
+
+    assert all(claim.loose for claim in found)
+    assert len(found) == 8
+
+
+def test_parameters_of_holes_are_tried_within_the_budget():
+    holes = ", ".join(f"_{letter}_" for letter in "abcdefghij")
+    names = ", ".join(f"p{number}" for number in range(12))
+    said = f"# in m.py\ndef f({holes}, last): ...\n".encode()
+
+    (claim,) = sketch.judge(
+        sketch.load(said, name="s.pyi"), "1", {"m.py": f"def f({names}): ...\n".encode()}.get
+    )
+
+    assert claim.loose
+
+
+@pytest.mark.slow
+def test_time_grows_with_the_number_of_sections_and_no_faster():
+    def seconds(count: int) -> float:
+        start = time.process_time()
+        sketch.load(b"# in m.py\nfrom .units import metre\n" * count, name="s.pyi")
+        return time.process_time() - start
+
+    seconds(10)
+
+    assert seconds(800) < 8 * seconds(200) + 0.1
