@@ -4,7 +4,6 @@ import random
 import re
 import subprocess
 import sys
-import time
 import tracemalloc
 import zipfile
 import zlib
@@ -151,16 +150,10 @@ def test_text_that_packs_well_is_taken(wheel):
 
 
 @pytest.mark.slow
-def test_reading_a_wheel_takes_time_by_its_length(wheel):
-    def seconds(count):
-        path = wheel({f"demo/f{n}.py": b"" for n in range(count)}, folder=f"of{count}")
-        start = time.process_time()
-        assert len(read(path).files) == count
-        return time.process_time() - start
+def test_a_wheel_of_many_files_is_read(wheel):
+    path = wheel({f"demo/f{n}.py": b"" for n in range(8000)})
 
-    few = min(seconds(1000), seconds(1000))
-
-    assert seconds(8000) < 8 * 2 * few
+    assert len(read(path).files) == 8000
 
 
 def mutated(data, chance):

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import zipfile
 
 import pytest
@@ -441,21 +440,14 @@ def test_a_fetch_that_is_killed_midway_leaves_nothing_visible(site, wheel, cache
     assert (len(tree.strip()), error) == (40, "")
 
 
-def configured(requirement, cache):
-    started = time.monotonic()
-    got = fetch(requirement, cache=cache)
-    return got, time.monotonic() - started
-
-
 @pytest.mark.slow
 def test_a_real_release_costs_under_two_percent_of_its_wheel(cache):
-    got, seconds = configured("vllm==0.16.0", cache)
+    got = fetch("vllm==0.16.0", cache=cache)
 
     assert got.tree == "2817037fa59661b87906608ea38cc893aa6368d5"
     assert got.bytes_read < 0.02 * got.wheel_size
     assert got.requests <= 8
-    assert seconds < 20
-    again, seconds = configured("vllm==0.16.0", cache)
+    again = fetch("vllm==0.16.0", cache=cache)
     assert (again.already, again.requests) == (True, 0)
 
 
@@ -475,7 +467,7 @@ def test_a_real_wheel_gives_the_same_bytes_by_ranges_as_unpacked_by_pip(cache, t
     subprocess.run(pip, check=True)
     (downloaded,) = tmp_path.glob("packaging-*.whl")
 
-    got, _ = configured(requirement, cache)
+    got = fetch(requirement, cache=cache)
 
     store = Store("packaging", cache)
     with zipfile.ZipFile(downloaded) as archive:
