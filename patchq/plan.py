@@ -24,6 +24,9 @@ from patchq.model import (
 from patchq.standing import live, pristine, public, recorded
 
 
+_Tree = Mapping[str, FileState]
+
+
 class Kind(enum.Enum):
     """Why a patch does not fit; each is told apart by content."""
 
@@ -41,7 +44,10 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """One reason why nothing may be changed; `expected` and `found` are file states."""
+    """One reason why nothing may be changed; `expected` and `found` are file states.
+
+    `other` is the queue that is in the way, if one is.
+    """
 
     kind: Kind
     patch: str
@@ -50,6 +56,7 @@ class Conflict:
     expected: FileState | None = None
     found: FileState | None = None
     detail: str = ""
+    other: str = ""
 
     def to_json(self) -> dict[str, object]:
         """Return the conflict as ``--json`` shows it."""
@@ -61,6 +68,7 @@ class Conflict:
             "expected": self.expected and self.expected.to_json(),
             "found": self.found and self.found.to_json(),
             "detail": self.detail,
+            "other": self.other or None,
         }
 
 
@@ -134,22 +142,18 @@ def push(lock: Lock, queue: str, survey: Survey, goal: int) -> Plan:
 
 
 def _entries(
-    first: Mapping[str, FileState], tree: Mapping[str, FileState]
+    first: _Tree, tree: _Tree, restored: frozenset[str] = frozenset()
 ) -> tuple[PathChange, ...]:
+    """Return what is to be done to each path; a restored one gets its very file back."""
     return tuple(
         PathChange(path, before, tree[path])
         for path, before in first.items()
-        if before != tree[path]
+        if before != tree[path] or path in restored
     )
 
 
 def _misfits(
-    patch: LockedPatch,
-    lock: Lock,
-    queue: str,
-    survey: Survey,
-    first: Mapping[str, FileState],
-    tree: Mapping[str, FileState],
+    patch: LockedPatch, lock: Lock, queue: str, survey: Survey, first: _Tree, tree: _Tree
 ) -> list[Conflict]:
     """Return why a patch does not fit, path by path; `tree` is what lies below it."""
     out = []
@@ -192,7 +196,8 @@ def _covered(
     message = (
         f"{change.path} is changed by {owner.patch} of queue {owner.queue} below {patch.name}"
     )
-    return Conflict(Kind.ANOTHER_QUEUE, patch.name, change.path, message, change.before, below)
+    kind, states = Kind.ANOTHER_QUEUE, (change.before, below)
+    return Conflict(kind, patch.name, change.path, message, *states, other=owner.queue)
 
 
 def _misfit(
@@ -250,14 +255,14 @@ def pop(queue: str, survey: Survey, keep: int) -> Plan:
     goal: dict[str, FileState] = {}
     for applied in reversed(gone):
         for change in applied.changes:
+            above = _above(applied, change.path, queue, survey)
+            if above is not None:
+                conflicts.append(above)
             if change.path in first:
                 continue
             first[change.path] = live(survey, change.path)
             goal[change.path] = left.get(change.path, pristine(survey, change.path))
-            above = _above(applied, change.path, queue, survey)
-            if above is not None:
-                conflicts.append(above)
-            elif first[change.path] != now[change.path]:
+            if above is None and first[change.path] != now[change.path]:
                 conflicts.append(
                     Conflict(
                         Kind.DRIFT,
@@ -268,13 +273,14 @@ def pop(queue: str, survey: Survey, keep: int) -> Plan:
                         first[change.path],
                     )
                 )
+    restored = frozenset(path for path in first if path not in left)
     return Plan(
         "pop",
         queue,
         release,
         tuple(applied.patch for applied in reversed(gone)),
-        _entries(first, goal),
-        frozenset(path for path in first if path not in left),
+        _entries(first, goal, restored),
+        restored,
         stack,
         tuple(conflicts),
     )
@@ -287,5 +293,6 @@ def _above(applied: AppliedPatch, path: str, queue: str, survey: Survey) -> Conf
             message = (
                 f"{path} is changed by {other.patch} of queue {other.queue} above {applied.patch}"
             )
-            return Conflict(Kind.ANOTHER_QUEUE, applied.patch, path, message)
+            kind = Kind.ANOTHER_QUEUE
+            return Conflict(kind, applied.patch, path, message, other=other.queue)
     return None

@@ -158,6 +158,28 @@ def test_pop_refuses_below_another_queues_patch_of_the_same_file():
     assert kinds(planned) == [(Kind.ANOTHER_QUEUE, "one.patch", "p/a.py")]
 
 
+def test_pop_refuses_where_another_queues_patch_lies_between_two_that_come_off():
+    x, y = state("x"), state("y")
+    lower = LockedPatch("one.patch", "", sha256(b"one"), None, (PathChange("p/a.py", A0, A1),))
+    other = LockedPatch("x.patch", "", sha256(b"x"), None, (PathChange("p/a.py", A1, x),))
+    upper = LockedPatch("two.patch", "", sha256(b"two"), None, (PathChange("p/a.py", x, y),))
+    stack = (*applied(lower), *applied(other, queue="r"), *applied(upper))
+    here = survey(a=y, stack=stack)
+
+    planned = plan.pop("q", here, 0)
+
+    assert kinds(planned) == [(Kind.ANOTHER_QUEUE, "one.patch", "p/a.py")]
+    assert planned.conflicts[0].other == "r"
+    assert plan.pop("q", here, 1).conflicts == ()
+
+
+def test_the_series_of_a_queue_is_chosen_below_what_another_queue_changed():
+    other = LockedPatch("x.patch", "", sha256(b"x"), None, (PathChange("p/a.py", A0, state("x")),))
+    here = survey(a=state("x"), stack=applied(other, queue="r"), version="9.9+vendor")
+
+    assert standing.choose({"1.0": LOCK}, "q", here) == standing.Choice("1.0", "content")
+
+
 def test_the_series_is_chosen_by_content_whatever_the_version_says():
     choice = standing.choose({"1.0": LOCK}, "q", survey(version="9.9+vendor"))
 

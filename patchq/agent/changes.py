@@ -44,7 +44,7 @@ def plan(
 ) -> Changes:
     """Return what the commit will do; created first, then changed, then deleted."""
     draft = Draft(here, request)
-    wanted = [e for e in request["entries"] if e["before"] != e["after"] or e.get("pristine")]
+    wanted = [e for e in request["entries"] if _does(draft, e)]
     created = [e for e in wanted if e["before"][2] is None]
     deleted = [e for e in wanted if e["after"][2] is None]
     changed = [e for e in wanted if e not in created and e not in deleted]
@@ -53,7 +53,7 @@ def plan(
     entries.new_folders(draft, [e["path"] for e in created])
     for entry in created + changed + deleted:
         entries.file(draft, entry, found[entry["path"]][0], blobs, fresh)
-    swapped = [e["path"] for e in wanted if e["before"] != e["after"]]
+    swapped = [e["path"] for e in wanted if e["before"] != e["after"] or e.get("original")]
     modules = [path for path in swapped if path.endswith(".py")]
     for module in modules:
         entries.compiled(draft, module, fresh)
@@ -78,6 +78,20 @@ def plan(
         fresh,
         draft.notes,
     )
+
+
+def _does(draft: Draft, entry: Mapping[str, Any]) -> bool:
+    """Return whether an entry of the request moves a file.
+
+    An original is given back even where a later patch made the same bytes of it: time and
+    inode are its own. One that was absent and is absent has only to be forgotten.
+    """
+    if entry["before"] != entry["after"] or entry.get("pristine"):
+        return True
+    if entry.get("original") and entry["after"][2] is None:
+        draft.originals.pop(entry["path"], None)
+        return False
+    return bool(entry.get("original"))
 
 
 def _record(draft: Draft) -> Tuple[Optional[bytes], Optional[bytes]]:

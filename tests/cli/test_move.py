@@ -286,8 +286,24 @@ def test_lint_says_where_moved_lines_fit(world):
     assert "series.lock not written" in done.stdout
 
 
-def test_two_hosts_in_one_run_are_refused_for_now(world):
-    done = world.run("top", "-H", "a", "-H", "b", "--queue", world.queue)
+def test_a_patch_and_its_reverse_are_popped_to_the_very_file(world):
+    there = (
+        "--- a/demo/data.txt\n+++ b/demo/data.txt\n@@ -1,3 +1,4 @@\n one\n two\n three\n+four\n"
+    )
+    back = "--- a/demo/data.txt\n+++ b/demo/data.txt\n@@ -1,4 +1,3 @@\n one\n two\n three\n-four\n"
+    made = "--- /dev/null\n+++ b/demo/new.py\n@@ -0,0 +1 @@\n+x = 1\n"
+    gone = "--- a/demo/new.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-x = 1\n"
+    shutil.rmtree(world.queue)
+    world.write({"a.patch": there, "b.patch": back, "c.patch": made, "d.patch": gone}, {})
+    world.run("lint", "--queue", world.queue, "--write")
+    before, info = world.tree(), (world.site / "demo/data.txt").stat()
 
-    assert done.returncode == ExitCode.USAGE
-    assert "2 hosts are named: a, b" in done.stderr
+    for _ in range(4):
+        assert world.here("push").returncode == 0
+    done = world.here("pop", "-a")
+
+    assert done.returncode == 0, done.stderr
+    after = (world.site / "demo/data.txt").stat()
+    assert (after.st_ino, after.st_mtime_ns) == (info.st_ino, info.st_mtime_ns)
+    assert world.tree() == before
+    assert not (world.site / ".patchq/demo/state.json").exists()
