@@ -2,8 +2,8 @@
 
 `READING` and `WRITING` name the modules in the order in which a transport
 sends and executes them. A reading verb may ship `READING` alone: the agent
-then answers ``survey`` and ``read``, and refuses the rest. Error words that
-mean "a patch does not fit, nothing was changed" are `CONFLICTS`.
+then answers ``survey``, ``read``, ``records`` and ``hash``, and refuses the rest.
+Error words that mean "a patch does not fit, nothing was changed" are `CONFLICTS`.
 """
 
 READING = (
@@ -17,6 +17,7 @@ READING = (
     "environment",
     "obstacles",
     "scan",
+    "hashes",
     "serve",
 )
 WRITING = (
@@ -31,6 +32,7 @@ WRITING = (
     "changes",
     "receipt",
     "recover",
+    "settle",
     "transact",
     "serve",
 )

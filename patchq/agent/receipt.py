@@ -8,7 +8,7 @@ import sys
 import time
 from typing import Any, Dict, List, Mapping
 
-from patchq.agent import facts, protocol, state
+from patchq.agent import environment, facts, protocol, state
 from patchq.agent.changes import Changes
 from patchq.agent.environment import Environment
 from patchq.agent.journal import Entry, Journal
@@ -44,7 +44,7 @@ def make(
         "effect": {"before": state.effect(before.get("stack", [])), "after": state.effect(stack)},
         "kept": {entry.path: kept[entry.path] for entry in journal.entries if entry.path in kept},
         "mtime": mtime,
-        "applied": [[patch["queue"], patch["patch"], patch["sha256"]] for patch in stack],
+        "applied": _applied(stack),
         "notes": planned.notes,
         "prev": _prev(ledger),
     }
@@ -57,15 +57,31 @@ def set_aside(
 
     `told`: who typed it and where, as the request has it.
     """
+    name = binascii.hexlify(os.urandom(8)).decode()
+    more = {"verb": "recover", "outcome": "set aside", "where": where, "notes": [reason]}
+    return {**_unmoved(here, told, name, ledger, []), **more}
+
+
+def abandoned(
+    here: Environment, told: Mapping[str, Any], name: str, ledger: bytes
+) -> Dict[str, Any]:
+    """Return the receipt that forbids the commit `name`, which nobody waits for any more."""
+    reason = "the link was lost before it began"
+    more = {"verb": "settle", "outcome": "abandoned", "notes": [reason]}
+    stack = (here.state or {}).get("stack", [])
+    return {**_unmoved(here, told, name, ledger, stack), **more}
+
+
+def _unmoved(
+    here: Environment, told: Mapping[str, Any], name: str, ledger: bytes, after: List[Any]
+) -> Dict[str, Any]:
+    """Return a receipt that moves no patch; `after` is the stack that is left."""
     before, last = here.state or {}, _last(ledger)
     stack = before.get("stack", [])
     top = stack[-1] if stack else last
     return {
-        "id": binascii.hexlify(os.urandom(8)).decode(),
+        "id": name,
         "time": told["since"],
-        "verb": "recover",
-        "outcome": "set aside",
-        "where": where,
         "who": told["who"],
         "whence": told["whence"],
         **_agent(),
@@ -78,15 +94,18 @@ def set_aside(
         "distribution": here.distribution,
         "version": here.installed.version if here.installed else None,
         "environment": before.get("environment") or last.get("environment"),
-        "generation": 0,
+        "generation": before.get("generation", 0) if after else 0,
         "changes": [],
-        "effect": {"before": state.effect(stack), "after": state.effect([])},
+        "effect": {"before": state.effect(stack), "after": state.effect(after)},
         "kept": {},
         "mtime": None,
-        "applied": [],
-        "notes": [reason],
+        "applied": _applied(after),
         "prev": _prev(ledger),
     }
+
+
+def _applied(stack: List[Any]) -> List[List[str]]:
+    return [[patch["queue"], patch["patch"], patch["sha256"]] for patch in stack]
 
 
 def second(entries: List[Entry], here: Environment, ledger: bytes) -> int:
@@ -109,6 +128,7 @@ def second(entries: List[Entry], here: Environment, ledger: bytes) -> int:
 def _agent() -> Dict[str, Any]:
     return {
         "uid": os.getuid(),
+        "user": environment.user(),
         "host": os.uname().nodename,
         "python": "%d.%d.%d" % sys.version_info[:3],
     }

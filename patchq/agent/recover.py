@@ -27,29 +27,33 @@ from patchq.agent.renames import Ground
 def recover(request: Mapping[str, Any]) -> Dict[str, Any]:
     """Finish or undo what was interrupted; set aside what lost its distribution."""
     here = environment.locate(dict(request, paths=[]))
-    ground = Ground(here.site, here.home)
     if not os.path.isdir(here.home):
         return {"outcome": "nothing", "paths": []}
     if here.refusal is not None and here.refusal.word == "not-writable":
         raise here.refusal
     verify.own_folders(here.home)
-    told = _told(request)
-    with lock.Lock(here.home, told):
-        found = journal.load(here.home)
-        if found is None:
-            return _without_journal(here, told)
-        paths = [entry.path for entry in found.entries if entry.role == "file"]
-        force = request.get("force")
-        finished = journal.finished(here.home)
-        gone = not os.path.isdir(os.path.join(here.site, found.dist_info["name"]))
-        if not finished and (gone or (force is None and _lost(ground, found))):
-            reason = "%s is not the one that it was made for" % found.dist_info["name"]
-            return _set_aside(here, told, found.id, reason, paths)
-        verify.reachable(here.site, found.entries, found.modules)
-        if finished:
-            renames.settle(ground, found)
-            return {"outcome": "finished", "paths": paths}
-        return {"outcome": _resume(ground, found, force), "paths": paths}
+    by = told(request)
+    with lock.Lock(here.home, by):
+        return resume(here, by, request.get("force"))
+
+
+def resume(here: Environment, by: Mapping[str, Any], force: Optional[str]) -> Dict[str, Any]:
+    """Finish or undo what is there; the caller has the lock, and `told` of who asks."""
+    ground = Ground(here.site, here.home)
+    found = journal.load(here.home)
+    if found is None:
+        return _without_journal(here, by)
+    paths = [entry.path for entry in found.entries if entry.role == "file"]
+    finished = journal.finished(here.home)
+    gone = not os.path.isdir(os.path.join(here.site, found.dist_info["name"]))
+    if not finished and (gone or (force is None and _lost(ground, found))):
+        reason = "%s is not the one that it was made for" % found.dist_info["name"]
+        return _set_aside(here, by, found.id, reason, paths)
+    verify.reachable(here.site, found.entries, found.modules)
+    if finished:
+        renames.settle(ground, found)
+        return {"outcome": "finished", "paths": paths}
+    return {"outcome": _resume(ground, found, force), "paths": paths}
 
 
 def clear_up(here: Environment) -> None:
@@ -66,14 +70,14 @@ def clear_up(here: Environment) -> None:
         renames.settle(ground, found)
 
 
-def _without_journal(here: Environment, told: Mapping[str, Any]) -> Dict[str, Any]:
+def _without_journal(here: Environment, by: Mapping[str, Any]) -> Dict[str, Any]:
     """Set aside a record that lost its distribution, or clear up after a draft."""
     state.load(here.home)  # a damaged record is told here, too
     journal.remove(os.path.join(here.home, "journal.new"))
     reason = scan.orphaned(here)
     if reason is not None:
         assert here.state is not None
-        return _set_aside(here, told, str(here.state["generation"]), reason, [])
+        return _set_aside(here, by, str(here.state["generation"]), reason, [])
     renames.clear_stage(Ground(here.site, here.home))
     return {"outcome": "nothing", "paths": []}
 
@@ -124,7 +128,7 @@ def _lost(ground: Ground, found: Journal) -> bool:
 
 
 def _set_aside(
-    here: Environment, told: Mapping[str, Any], name: str, reason: str, paths: List[str]
+    here: Environment, by: Mapping[str, Any], name: str, reason: str, paths: List[str]
 ) -> Dict[str, Any]:
     """Move journal, state and originals where nothing reads them; the ledger tells it."""
     home = here.home
@@ -136,7 +140,7 @@ def _set_aside(
         target = "%s/aside/%s.%d" % (home, name, number)
     lock.make_folder(target, os.stat(home))
     ledger = state.ledger(home)
-    written = receipt.set_aside(here, told, target, reason, ledger)
+    written = receipt.set_aside(here, by, target, reason, ledger)
     # Before it is done: a stop in between is told twice then, not never.
     journal.append(home, len(ledger), state.dump(written))
     for part in (
@@ -154,7 +158,8 @@ def _set_aside(
     return {"outcome": "set aside", "paths": paths, "where": target}
 
 
-def _told(request: Mapping[str, Any]) -> Dict[str, Any]:
+def told(request: Mapping[str, Any]) -> Dict[str, Any]:
+    """Return who asks, from where and when, as a lock and a receipt tell it."""
     return {
         "who": str(request.get("who") or environment.user()),
         "whence": str(request.get("whence") or os.uname().nodename),

@@ -2,7 +2,8 @@
 
 Results go to a private copy of stdout, so that a stray print of anything else
 lands on stderr. The agent ends itself when no byte of a frame came for `DEADLINE`
-seconds: an orphan behind a dead link holds nothing (its lock is the kernel's).
+seconds, or none of an answer went: an orphan behind a dead link holds nothing (its
+lock is the kernel's).
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from patchq.agent.facts import RefusalError
 
 DEADLINE = 120
 _CHUNK = 1 << 20
+# An answer goes in parts of this size, each of which has the whole deadline: 64 KiB in two
+# minutes is slower than any link that is of use.
+_PART = 1 << 16
 _OS_WORDS = {
     errno.ENOSPC: ("no-space", "make room on that file system, then run it again"),
     errno.EDQUOT: ("no-space", "raise the quota or remove files, then run it again"),
@@ -34,25 +38,24 @@ Answer = Tuple[Dict[str, Any], Dict[str, bytes]]
 def main(read: BinaryIO, write: BinaryIO, nonce: bytes, deadline: int = DEADLINE) -> None:
     """Serve one conversation; returns at the end of the stream.
 
-    `deadline`: seconds to wait for the next byte of a request, 0 for ever.
+    `deadline`: seconds to wait for the next byte of a request, and for a part of an answer
+    to go, 0 for ever.
     """
     out = _private(write)
-    out.write(protocol.marker(nonce))
-    out.flush()
+    _send(out, protocol.marker(nonce), deadline)
     while True:
         frame = _receive(read, deadline)
         if frame is None:
             return
         answer, blobs = respond(*frame)
-        out.write(protocol.pack(answer, blobs))
-        out.flush()
+        _send(out, protocol.pack(answer, blobs), deadline)
         _prepare()
 
 
 def _prepare() -> None:
     """Load what writes while the other side thinks, where it was sent at all."""
     with contextlib.suppress(ImportError):
-        from patchq.agent import recover, transact  # noqa: F401
+        from patchq.agent import recover, settle, transact  # noqa: F401
 
 
 def answer(request: Dict[str, Any], blobs: Dict[str, bytes]) -> Answer:
@@ -64,18 +67,24 @@ def answer(request: Dict[str, Any], blobs: Dict[str, bytes]) -> Answer:
         return scan.read(request)
     if op == "records":
         return scan.records(request)
-    if op not in ("commit", "recover"):
+    if op == "hash":
+        from patchq.agent import hashes
+
+        return hashes.answer(request)
+    if op not in ("commit", "recover", "settle"):
         raise RefusalError(
             "unknown-op", "the agent does not know %r" % op, "it is older", "use one patchq"
         )
     try:
-        from patchq.agent import recover, transact
+        from patchq.agent import recover, settle, transact
     except ImportError as error:
         raise RefusalError(
             "read-only-agent", "this agent only reads", str(error), "report a bug"
         ) from error
     if op == "commit":
         return transact.commit(request, blobs), {}
+    if op == "settle":
+        return settle.settle(request), {}
     return recover.recover(request), {}
 
 
@@ -137,6 +146,16 @@ def _receive(read: BinaryIO, deadline: int) -> Optional[Tuple[Dict[str, Any], Di
     return protocol.unpack(data[:head], data[head:])
 
 
+def _send(write: BinaryIO, data: bytes, deadline: int) -> None:
+    alarm, left = _alarm(), memoryview(data)
+    while left:
+        alarm(deadline)
+        write.write(left[:_PART])
+        write.flush()
+        left = left[_PART:]
+    alarm(0)
+
+
 def _exactly(read: BinaryIO, size: int, deadline: int) -> bytes:
     parts, missing = [], size
     alarm = _alarm()
@@ -162,5 +181,7 @@ def _alarm() -> Callable[[int], object]:
 
 
 def _expired(*_: object) -> None:
-    os.write(2, b"patchq agent: no request in time, leaving\n")
+    os.set_blocking(2, False)  # who takes no answer may take no complaint either
+    with contextlib.suppress(OSError):
+        os.write(2, b"patchq agent: no request in time, or no answer taken; leaving\n")
     os._exit(75)

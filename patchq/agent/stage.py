@@ -13,7 +13,7 @@ import errno
 import os
 import stat
 import struct
-from typing import Any, Mapping, Optional, Tuple
+from typing import Any, Iterator, Mapping, Optional, Tuple
 
 from patchq.agent import facts
 
@@ -37,7 +37,7 @@ def write(
     `folder`: folder whose default ACL it gets, for a file that is new there.
     """
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
+    with opened(path, handle):
         at = 0
         while at < len(data):
             at += os.write(handle, data[at:] if at else data)
@@ -52,8 +52,20 @@ def write(
         if mtime is not None:
             os.utime(handle, ns=(mtime, mtime))
         os.fsync(handle)
-    finally:
-        os.close(handle)
+
+
+@contextlib.contextmanager
+def opened(path: str, handle: int) -> Iterator[None]:
+    """Close a descriptor in the end; a failed system call on it names the file."""
+    try:
+        try:
+            yield
+        finally:
+            os.close(handle)
+    except OSError as error:
+        if not isinstance(error.filename, str):
+            error.filename = path
+        raise
 
 
 def make_folder(path: str, after: Mapping[str, Any], parent: str) -> None:
@@ -107,13 +119,12 @@ def copy(source: str, name: str, mtime: Optional[int] = None) -> None:
 def sync(path: str) -> None:
     """Wait until a file, or a folder's names, are on the disk."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        if error.errno != errno.EINVAL:  # a file system that cannot fsync folders
-            raise
-    finally:
-        os.close(handle)
+    with opened(path, handle):
+        try:
+            os.fsync(handle)
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # a file system that cannot fsync folders
+                raise
 
 
 def created(folder: str, executable: bool) -> Tuple[int, int, int]:

@@ -46,6 +46,7 @@ def commit(request: Mapping[str, Any], blobs: Mapping[str, bytes]) -> Dict[str, 
         verify.same_as_surveyed(here)
     with lock.Lock(here.home, told):
         recover.clear_up(here)
+        verify.unsettled(request, state.ledger(here.home))
         verify.same_as_surveyed(here)
         verify.expected(here, request)
         verify.contents(here, request, blobs)
@@ -95,7 +96,7 @@ class _Transaction:
             "inode": [info.st_dev, info.st_ino],
         }
         self.journal = Journal(
-            id=binascii.hexlify(os.urandom(8)).decode(),
+            id=request.get("id") or binascii.hexlify(os.urandom(8)).decode(),
             verb=str(request["receipt"]["verb"]),
             since=since,
             who=who,

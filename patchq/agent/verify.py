@@ -25,7 +25,32 @@ def form(request: Mapping[str, Any]) -> None:
     """Check that what a request says can be written down, and be read again."""
     reason = forms.lossless(request) or forms.COMMIT(request)
     if reason is not None:
-        raise RefusalError("bad-request", "this is no request", reason, "report a bug")
+        raise _bad(reason)
+    if "id" in request:
+        identity(request)
+
+
+def identity(request: Mapping[str, Any]) -> None:
+    """Check the id by which a request names its commit."""
+    reason = forms.record(id=forms.name, receipt=forms.record())(request)
+    if reason is not None:
+        raise _bad(reason)
+
+
+def _bad(reason: str) -> RefusalError:
+    return RefusalError("bad-request", "this is no request", reason, "report a bug")
+
+
+def unsettled(request: Mapping[str, Any], ledger: bytes) -> None:
+    """Check that nobody settled this commit meanwhile (`patchq.agent.settle`)."""
+    name = request.get("id")
+    if name is not None and b'{"id":"%s"' % name.encode() in ledger:
+        raise RefusalError(
+            "settled",
+            "this change was given up, or done, before its request was read",
+            "the ledger has %s already" % name,
+            "run the command again",
+        )
 
 
 def same_as_surveyed(here: Environment) -> None:

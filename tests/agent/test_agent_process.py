@@ -97,7 +97,7 @@ def test_a_stray_print_does_not_reach_the_controller(site):
     serve = (agent_lab.SOURCES / "serve.py").read_bytes()
     modules = [(name, (agent_lab.SOURCES / f"{name}.py").read_bytes()) for name in agent.READING]
     loud = serve.replace(
-        b"    out.flush()\n    while True:", b"    out.flush()\n    " + noisy + b"    while True:"
+        b"deadline)\n    while True:", b"deadline)\n    " + noisy + b"    while True:"
     )
     assert loud != serve
     loader = agent_lab.LOADER.replace("DEADLINE", "60").encode()
