@@ -18,7 +18,8 @@ import socket
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -122,6 +123,11 @@ class Server:
     children: list[int] = field(default_factory=list)
     sessions: list[tuple[str | None, str | None]] = field(default_factory=list)
     tunnels: list[tuple[str, int]] = field(default_factory=list)
+    # From which addresses they connected.
+    peers: list[str] = field(default_factory=list)
+    # How many connected, and how many at most were there and not logged in yet at once.
+    logins: int = 0
+    most_at_once: int = 0
     # Cuts every connection at once, without a goodbye.
     cut: Callable[[], None] = lambda: None
 
@@ -194,11 +200,21 @@ async def _listen(server, key, authorized, program):
         else:
             process.exit(status)
 
-    links = []
+    links, knocking = [], set()
 
     class Door(asyncssh.SSHServer):
         def connection_made(self, conn):
             links.append(conn)
+            knocking.add(self)
+            server.peers.append(conn.get_extra_info("peername")[0])
+            server.logins += 1
+            server.most_at_once = max(server.most_at_once, len(knocking))
+
+        def auth_completed(self):
+            knocking.discard(self)
+
+        def connection_lost(self, exc):
+            knocking.discard(self)
 
         def connection_requested(self, dest_host, dest_port, orig_host, orig_port):
             server.tunnels.append((dest_host, dest_port))
@@ -254,14 +270,19 @@ async def _stop(links, server) -> None:
 
 @contextlib.contextmanager
 def sshd(
-    base: Path, authorized: str, *, shell: str = "zsh", options: str = ""
+    base: Path,
+    authorized: str,
+    *,
+    shell: str = "zsh",
+    options: str = "",
+    owner: tuple[str, Path] | None = None,
 ) -> Iterator[Server]:
-    """Keep a real sshd; the user is a throwaway one with this login shell.
+    """Keep a real sshd; the user is a throwaway one with this login shell, or `owner`.
 
     Without root it is the current user with his own shell. `base` comes from `folder`.
     """
     with contextlib.ExitStack() as stack:
-        user, home = stack.enter_context(_account(base, shell))
+        user, home = owner or stack.enter_context(account(base / "home", shell))
         key = asyncssh.generate_private_key("ssh-ed25519")
         key.write_private_key(str(base / "host_key"))
         (base / "host_key").chmod(0o600)
@@ -272,17 +293,21 @@ def sshd(
             f"AuthorizedKeysFile {base}/authorized_keys\nStrictModes no\nUsePAM no\n"
             f"PermitRootLogin yes\nPidFile none\nPasswordAuthentication no\n{options}\n"
         )
-        stack.enter_context(_daemon(base, port))
+        stack.enter_context(daemon(base))
         yield Server(port, user, key.export_public_key().decode().strip(), home)
 
 
 @contextlib.contextmanager
-def _account(base: Path, shell: str) -> Iterator[tuple[str, Path]]:
+def account(home: Path, shell: str) -> Iterator[tuple[str, Path]]:
+    """Keep a throwaway user with this login shell and home: his name and home.
+
+    Without root it is the current user. What he leaves running is ended by its id.
+    """
     if os.getuid() != 0:
         entry = pwd.getpwuid(os.getuid())
         yield entry.pw_name, Path(entry.pw_dir)
         return
-    name, home = f"pq{secrets.token_hex(4)}", base / "home"
+    name = f"pq{secrets.token_hex(4)}"
     add = [tool("useradd"), "--no-log-init", "-M", "-N", "-p", "*"]
     subprocess.run([*add, "-d", home, "-s", tool(shell), name], check=True)
     try:
@@ -290,39 +315,42 @@ def _account(base: Path, shell: str) -> Iterator[tuple[str, Path]]:
         shutil.chown(home, name)
         yield name, home
     finally:
-        _end_processes(pwd.getpwnam(name).pw_uid)
+        end_processes(name)
         subprocess.run([tool("userdel"), "-f", name], check=True, capture_output=True)
 
 
-def _end_processes(uid: int) -> None:
-    """End what the throwaway user left running, each by its id."""
+def processes(user: str) -> dict[int, str]:
+    """Return what runs as this user: process id and command line; zombies do not run."""
+    uid, found = pwd.getpwnam(user).pw_uid, {}
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            if path.stat().st_uid == uid:
-                os.kill(int(path.name), signal.SIGKILL)
+            line = (path / "cmdline").read_bytes() if path.stat().st_uid == uid else b""
+            if line:
+                found[int(path.name)] = line.replace(b"\0", b" ").decode(errors="replace").strip()
+    return found
+
+
+def end_processes(user: str) -> None:
+    """End what the throwaway user left running, each by its id."""
+    while found := processes(user):
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 @contextlib.contextmanager
-def _daemon(base: Path, port: int) -> Iterator[None]:
+def daemon(base: Path, *, around: Sequence[str] = ()) -> Iterator[subprocess.Popen[bytes]]:
+    """Keep sshd with ``base/sshd_config``; `around` is a command that becomes another, as env."""
     if os.getuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)
     # sshd starts itself anew after a change of folder: every path is absolute.
-    argv = [tool("sshd"), "-D", "-f", str(base / "sshd_config"), "-E", str(base / "log")]
+    log = base / "log"
+    argv = [*around, tool("sshd"), "-D", "-f", str(base / "sshd_config"), "-E", str(log)]
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL) as process:
         try:
-            _await_port(process, port, base / "log")
-            yield
+            while not (log.exists() and "Server listening" in log.read_text()):
+                assert process.poll() is None, f"sshd did not start: {log.read_text()}"
+                time.sleep(0.01)
+            yield process
         finally:
             process.terminate()
-
-
-def _await_port(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    while process.poll() is None:
-        with (
-            contextlib.suppress(ConnectionRefusedError),
-            socket.create_connection(("127.0.0.1", port), timeout=5),
-        ):
-            return
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(0.01)
-    raise AssertionError(f"sshd did not start: {log.read_text()}")

@@ -54,15 +54,25 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def pack(message: Mapping[str, Any], blobs: Optional[Mapping[str, bytes]] = None) -> bytes:
-    """Return one frame; `blobs` maps sha256 to contents."""
+def pack(
+    message: Mapping[str, Any],
+    blobs: Optional[Mapping[str, bytes]] = None,
+    tail: Optional[bytes] = None,
+) -> bytes:
+    """Return one frame; `blobs` maps sha256 to contents, `tail` is them `packed`, if known."""
     contents = dict(blobs or {})
     document = dict(message, blobs=[[name, len(data)] for name, data in contents.items()])
     head = json.dumps(document, separators=(",", ":")).encode()
+    if tail is None:
+        tail = packed(contents)
+    return HEADER.pack(len(head), len(tail)) + head + tail
+
+
+def packed(contents: Mapping[str, bytes]) -> bytes:
+    """Return contents as one blob."""
     deflate = zlib.compressobj(1)
     parts = [deflate.compress(data) for data in contents.values()]
-    tail = b"".join(parts) + deflate.flush() if contents else b""
-    return HEADER.pack(len(head), len(tail)) + head + tail
+    return b"".join(parts) + deflate.flush() if contents else b""
 
 
 def lengths(header: Bytes) -> Tuple[int, int]:

@@ -14,6 +14,7 @@ status 99 before it runs anything of the rest.
 
 from __future__ import annotations
 
+import functools
 import marshal
 import os
 import zlib
@@ -22,8 +23,11 @@ from zipimport import zipimporter
 
 from patchq import agent
 from patchq.errors import UsageError
+from patchq.transport.become import Become
 
 PROGRAM = "import sys;b=sys.stdin.buffer;n,l=b.readline().split()[-2:];exec(b.read(int(l)))"
+# Says first that it runs: behind sudo with a password (`become.ready`).
+_READY = "import sys;print(chr(10)+sys.argv[1][::-1],flush=True);"
 # What a shell leaves with when it got the payload's first line (see above).
 HIJACKED = 99
 # What the loader leaves with under a Python that the agent does not support.
@@ -72,16 +76,29 @@ def argv(python: str) -> list[str]:
     return [python, "-ISc", PROGRAM]
 
 
-def command(python: str | None) -> str:
+def command(
+    python: str | None,
+    become: Become | None = None,
+    nonce: bytes = b"",
+    *,
+    restricted: bool = False,
+) -> str:
     """Return the line for a host's login shell; None is its ``python3``.
 
-    `python` is an absolute path, one that starts with ``~/``, or a bare name.
+    `python` is an absolute path, one that starts with ``~/``, or a bare name. `nonce` is
+    for sudo with a password. `restricted`: for shells (rbash) that know no ``exec`` and
+    run no program by its path.
 
     Raises:
         UsageError: `python` is none of these.
     """
+    run = "" if restricted else "exec "
+    sudo, program = become.words(nonce) if become else "", PROGRAM
+    last = ""
+    if become and become.password is not None:
+        program, last = _READY + PROGRAM, f" {nonce.decode()}"
     if python is None:
-        return f"exec python3 -ISc '{PROGRAM}'"
+        return f"{run}{sudo}python3 -ISc '{program}'{last}"
     home = python.startswith("~/")
     if not (home or python.startswith("/") or _is_name(python)) or not python.isprintable():
         raise UsageError(
@@ -90,7 +107,8 @@ def command(python: str | None) -> str:
             mend="ssh HOST command -v python3",
         )
     path = ("$HOME" if home else "") + f'$(printf %b "{_octal(python[1 if home else 0 :])}")'
-    return f'exec /bin/sh -c \'exec "{path}" -ISc "{PROGRAM}"\''
+    shell = "sh" if restricted else "/bin/sh"
+    return f'{run}{shell} -c \'exec {sudo}"{path}" -ISc "{program}"{last}\''
 
 
 def nonce() -> bytes:
@@ -103,11 +121,17 @@ def payload(mark: bytes, *, writing: bool, packed: bool = False) -> bytes:
 
     `writing` ships the modules that change files, too. `packed` compresses, for a network.
     """
+    loader, body = _loaded(writing, packed)
+    return b"exit %d # patchq1 %s %d\n" % (HIJACKED, mark, len(loader)) + loader + body
+
+
+@functools.cache
+def _loaded(writing: bool, packed: bool) -> tuple[bytes, bytes]:
+    """Return loader and modules, which are the same for all hosts of a run."""
     body = marshal.dumps(_modules(writing=writing), 2)
     if packed:
         body = zlib.compress(body, 6)
-    loader = (_LOADER % {"size": len(body), "packed": packed}).encode()
-    return b"exit %d # patchq1 %s %d\n" % (HIJACKED, mark, len(loader)) + loader + body
+    return (_LOADER % {"size": len(body), "packed": packed}).encode(), body
 
 
 def _modules(*, writing: bool) -> list[tuple[str, bytes]]:

@@ -7,49 +7,42 @@ turns it into bytes to send and takes the bytes that arrive; the transports
 
 Bytes out: the payload of `bootstrap` and the first request, in one write; then
 one frame per request (`patchq.agent.protocol`). Bytes in: whatever a login shell
-prints, the sync marker, then one frame per request.
+prints, the sync marker, then one frame per request. Behind sudo with a password
+(`become`) nothing goes out before the interpreter says that it is ready.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+import re
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
-from patchq import agent
 from patchq.agent import protocol
-from patchq.errors import ExitCode, PatchqError
-from patchq.transport import shape
+from patchq.transport import requests, shape
+from patchq.transport.become import Become, Door
+from patchq.transport.requests import AgentError, Reply, Request, TooLarge
 
 T = TypeVar("T")
 
+__all__ = [
+    "DEADLINES",
+    "AgentError",
+    "Broken",
+    "Conversation",
+    "Deadlines",
+    "Exchange",
+    "Reply",
+    "Request",
+    "TooLarge",
+]
+
 # What a login shell may print before the agent speaks; more is not a banner.
 NOISE_LIMIT = 1 << 20
-# Requests that change files: when the link dies after one, nobody knows the outcome.
-WRITING_OPS = frozenset({"commit", "recover"})
-# How much of an agent's refusal is told; its `why` may be a traceback of some length.
-_TOLD = {"word": 100, "what": 2_000, "why": 20_000, "mend": 2_000}
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What a verb asks the agent; `blobs` maps sha256 to contents that travel along."""
-
-    message: Mapping[str, Any]
-    blobs: Mapping[str, bytes] = field(default_factory=dict)
-
-    @property
-    def writes(self) -> bool:
-        """True where the agent may change files before it answers."""
-        return self.message.get("op") in WRITING_OPS
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What the agent answered; `message` holds ``ok``, `blobs` maps sha256 to contents."""
-
-    message: Mapping[str, Any]
-    blobs: Mapping[str, bytes] = field(default_factory=dict)
+# Bytes in a second: a link that carries fewer is of no use.
+SLOWEST = 4096
+# A line on stderr of this length that was sent as well was not found by chance.
+_ECHO = 12
 
 
 Conversation = Generator[Request, Reply, T]
@@ -60,8 +53,8 @@ class Deadlines:
     """How long each phase may take, in seconds.
 
     `connect` and `login` are a host's. `sync`: from the start of the command to the
-    agent's first word. `request`: each request, to the last byte of its answer.
-    `end`: from the last word to the end of a child.
+    agent's first word. `request`: each request, to the last byte of its answer, and what
+    its own bytes take (`SLOWEST`). `end`: from the last word to the end of a child.
     """
 
     connect: float = 10
@@ -74,19 +67,6 @@ class Deadlines:
 DEADLINES = Deadlines()
 
 
-class AgentError(PatchqError):
-    """The agent refused a request, and says why; nothing was changed by it."""
-
-    def __init__(self, word: str, what: str, *, why: str, mend: str) -> None:
-        super().__init__(what, why=why, mend=mend)
-        self.word = word
-        self.exit_code = ExitCode.CONFLICT if word in agent.CONFLICTS else ExitCode.FAILED
-
-
-class TooLarge(PatchqError):
-    """A request that no agent would take; nothing of it was sent."""
-
-
 class Broken(Exception):
     """The stream does not carry the conversation to its end; the text says why."""
 
@@ -94,17 +74,30 @@ class Broken(Exception):
 class Exchange(Generic[T]):
     """One conversation as bytes out and bytes in.
 
-    A driver sends what `start` returns, hands what arrives to `feed`, sends what
-    that returns, and ends when `done`. `feed` runs the conversation, so whatever
-    the verb raises comes out of it; so does the `AgentError` it did not catch.
+    A driver sends what `start` returns, hands what arrives to `take`, where that is
+    True sends what `advance` returns, and ends when `done`. `start` and `advance` run
+    the conversation, so whatever the verb raises comes out of them; so does the
+    `AgentError` it did not catch. They may run in another thread than the rest, one at
+    a time. What arrives on stderr goes to `hear`.
     """
 
-    def __init__(self, conversation: Conversation[T], nonce: bytes, payload: bytes) -> None:
+    def __init__(
+        self,
+        conversation: Conversation[T],
+        nonce: bytes,
+        payload: bytes,
+        become: Become | None = None,
+    ) -> None:
         self._conversation = conversation
         self._marker = protocol.marker(nonce)
-        self._payload = payload
+        password = become.password if become else None
+        self._door = None if password is None else Door(password, nonce)
+        self._first = payload
+        self._held = b""
+        self._thinking = False
         self._received = bytearray()
         self._searched = 0
+        self._size = 0
         self._results: list[T] = []
         self.noise = b""
         self.synced = False
@@ -125,10 +118,27 @@ class Exchange(Generic[T]):
         """What the conversation returned; only once `done`."""
         return self._results[0]
 
+    @property
+    def refused(self) -> bool:
+        """True where sudo did not take the password."""
+        return self._door is not None and self._door.refused
+
     def start(self) -> bytes:
-        """Return the first bytes to send; empty where the conversation asks nothing."""
+        """Return the first bytes to send: none where nothing is asked, or sudo comes first."""
         frame = self._advance(None)
-        return self._payload + frame if frame else b""
+        self._first = self._first + frame if frame else b""
+        if self._door is not None:
+            self._held = self._first
+            return b""
+        return self._first
+
+    def restart(self) -> bytes:
+        """Return the first bytes again, for another try where nothing of an agent came."""
+        assert not self.synced
+        assert self._door is None
+        self._received.clear()
+        self._searched, self.noise = 0, b""
+        return self._first
 
     def feed(self, data: bytes) -> bytes:
         """Take bytes that arrived and return the bytes to send, maybe none.
@@ -136,46 +146,105 @@ class Exchange(Generic[T]):
         Raises:
             Broken: the bytes are not an agent's.
         """
+        return self.advance() if self.take(data) else b""
+
+    def take(self, data: bytes) -> bool:
+        """Keep bytes that arrived; True where there is something for `advance` to do.
+
+        Raises:
+            Broken: the bytes are not an agent's.
+        """
         self._received += data
-        if not self.synced and not self._sync():
-            return b""
-        out = b""
-        while not self.done and (reply := self._take()) is not None:
+        if self._door is not None and not self._door.open:
+            self._door.open = self._found(self._door.ready)
+            return self._door.open
+        if not self.synced:
+            self.synced = self._found(self._marker)
+            self._first = b"" if self.synced else self._first
+        return self.synced and self._whole() > 0
+
+    def advance(self) -> bytes:
+        """Run the conversation on what came; return the bytes to send, maybe none.
+
+        Raises:
+            Broken: the bytes are not an agent's.
+        """
+        out, self._held = self._held, b""
+        while self.synced and not self.done and (reply := self._take()) is not None:
             out += self._advance(reply)
         return out
 
+    def hear(self, stderr: bytes) -> bytes:
+        """Take what came on stderr; return what to send: the password, once, or nothing.
+
+        Raises:
+            Broken: sudo asked again.
+        """
+        if self._door is None or self._door.refused:
+            return b""
+        out = self._door.hear(stderr)
+        if self._door.refused:
+            raise Broken("sudo asked for the password again")
+        return out
+
+    def limit(self, deadlines: Deadlines) -> float:
+        """Return how many seconds what was sent last may take."""
+        return deadlines.request + self._size // SLOWEST if self.synced else deadlines.sync
+
+    def echoed(self, stderr: bytes) -> bool:
+        """Return whether what stands on stderr quotes what was sent, which is not for a shell."""
+        lines = [line.strip() for line in stderr.splitlines()]
+        # fish has the bytes that are no text as characters of its own.
+        quoted = [re.sub(rb"\xef[\x98-\x9b][\x80-\xbf]", _byte_of_fish, line) for line in lines]
+        return any(len(line) >= _ECHO and line in self._first for line in lines + quoted)
+
     def overdue(self, deadlines: Deadlines) -> str:
         """Return what did not come in time, for an error."""
+        if self._door is not None and not self._door.open:
+            return f"sudo did not start an interpreter within {deadlines.sync:g} s"
         if not self.synced:
             return f"nothing of an agent came within {deadlines.sync:g} s"
         operation = self.waiting.message.get("op") if self.waiting else ""
-        return f"no answer to {operation!r} came within {deadlines.request:g} s"
+        return f"no answer to {operation!r} came within {self.limit(deadlines):g} s"
 
     def close(self) -> None:
-        """End a conversation that the link did not carry to its end."""
-        self._conversation.close()
+        """End a conversation that the link did not carry to its end.
 
-    def _sync(self) -> bool:
-        at = self._received.find(self._marker, self._searched)
-        self._searched = max(0, len(self._received) - len(self._marker))
+        One that another thread runs right now ends with the last reference to it.
+        """
+        if not self._thinking:
+            self._conversation.close()
+
+    def _found(self, marker: bytes) -> bool:
+        """Skip what stands before a marker; False where it did not come yet."""
+        at = self._received.find(marker, self._searched)
+        self._searched = max(0, len(self._received) - len(marker))
         self.noise = bytes(self._received[: at if at >= 0 else NOISE_LIMIT])
         if at < 0:
             if len(self._received) > NOISE_LIMIT:
                 raise Broken(f"more than {NOISE_LIMIT >> 20} MiB came and no agent spoke")
             return False
-        del self._received[: at + len(self._marker)]
-        self.synced = True
+        del self._received[: at + len(marker)]
+        self._searched = 0
         return True
 
-    def _take(self) -> Reply | None:
+    def _whole(self) -> int:
+        """Return the length of the frame that has come, 0 where it has not."""
         size = protocol.HEADER.size
         if len(self._received) < size:
+            return 0
+        try:
+            end = size + sum(protocol.lengths(self._received[:size]))
+        except protocol.ProtocolError as error:
+            raise Broken(f"its answer is not taken: {error}") from error
+        return end if len(self._received) >= end else 0
+
+    def _take(self) -> Reply | None:
+        end, size = self._whole(), protocol.HEADER.size
+        if not end:
             return None
         try:
-            head, tail = protocol.lengths(self._received[:size])
-            end = size + head + tail
-            if len(self._received) < end:
-                return None
+            head, _ = protocol.lengths(self._received[:size])
             # Not copied: an answer may be large. What follows it is next to nothing.
             whole, self._received = self._received, self._received[end:]
             frame = memoryview(whole)
@@ -199,47 +268,23 @@ class Exchange(Generic[T]):
 
     def _advance(self, reply: Reply | None) -> bytes:
         self.waiting = None
+        self._thinking = True
         try:
             if reply is None:
                 request = next(self._conversation)
             elif "error" in reply.message:
-                request = self._conversation.throw(_refusal(reply.message["error"]))
+                request = self._conversation.throw(requests.refusal(reply.message["error"]))
             else:
                 request = self._conversation.send(reply)
         except StopIteration as stop:
             self._results.append(stop.value)
             return b""
-        frame = _frame(request)
-        self.waiting = request
+        finally:
+            self._thinking = False
+        frame = requests.frame(request)
+        self.waiting, self._size = request, len(frame)
         return frame
 
 
-def _frame(request: Request) -> bytes:
-    """Return a request as bytes, none larger than an agent takes."""
-    try:
-        protocol.check_contents(sum(map(len, request.blobs.values())))
-        frame = protocol.pack(request.message, request.blobs)
-        protocol.lengths(frame[: protocol.HEADER.size])
-    except protocol.ProtocolError as error:
-        raise TooLarge(
-            f"the request {request.message.get('op')!r} is too large; it was not sent",
-            why=str(error),
-            mend="push or pop fewer patches at a time, such as: patchq push 100",
-        ) from error
-    return frame
-
-
-def _refusal(error: Mapping[str, Any]) -> AgentError:
-    word, what, why, mend = (_told(error, name) for name in _TOLD)
-    return AgentError(
-        word or "failed",
-        what or "the agent refused",
-        why=why or "it does not say",
-        mend=mend or "patchq status",
-    )
-
-
-def _told(error: Mapping[str, Any], name: str) -> str:
-    value, most = error.get(name), _TOLD[name]
-    text = str(value) if isinstance(value, str | int | float) else ""
-    return text if len(text) <= most else text[:most] + " ..."
+def _byte_of_fish(found: re.Match[bytes]) -> bytes:
+    return bytes([ord(found[0].decode()) & 0xFF])

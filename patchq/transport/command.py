@@ -4,20 +4,31 @@ The command gets one more argument, the constant line of `bootstrap`, which a
 shell at the other end reads: ``ssh HOST`` (for those who need ControlMaster, FIDO
 keys or GSSAPI) as it is; what runs a program and no shell ends in ``sh -c``, as in
 ``docker exec -i NAME sh -c``, ``kubectl exec -i POD -- sh -c``, ``srun sh -c``.
+
+A ^C at the terminal does not end it: a change that was begun is answered first. Who
+wants it to end gets the process by `started`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import shlex
-from collections.abc import Sequence
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from patchq.errors import UsageError
-from patchq.transport import bootstrap, pipes
+from patchq.transport import bootstrap, endings, pipes, pythons
+from patchq.transport.become import Become
 from patchq.transport.channel import DEADLINES, Conversation, Deadlines, Exchange
 from patchq.transport.endings import Place
 
 T = TypeVar("T")
+
+# Runs a command that a ^C does not reach, and that may still ask for a passphrase.
+_UNSTOPPED = ("/bin/sh", "-c", 'trap "" INT; exec "$@"', "sh")
 
 
 def converse(
@@ -27,26 +38,53 @@ def converse(
     *,
     writing: bool = True,
     deadlines: Deadlines = DEADLINES,
+    become: Become | None = None,
+    started: Callable[[subprocess.Popen[bytes]], None] | None = None,
 ) -> T:
     """Carry a conversation with an agent at the other end of `argv`.
 
-    `python` is the interpreter there, None for its ``python3`` (`bootstrap.command`).
+    `python` is the interpreter there, None for its ``python3`` (`bootstrap.command`);
+    `become` the user it runs as; `started` is given each process that is started.
 
     Raises:
         UsageError: `argv` is empty or cannot be started, or `python` names no interpreter.
         HostError: no agent answered there, or it was lost.
         PatchqError: what the conversation raised.
     """
+    place = _place(argv, python, become)
+    nonce = bootstrap.nonce()
+    lines = [
+        bootstrap.command(python, become, nonce, restricted=restricted)
+        for restricted in (False, True)
+    ]
+    payload = bootstrap.payload(nonce, writing=writing, packed=True)
+    exchange = Exchange(conversation, nonce, payload, become)
+
+    def hold(line: str, first: bytes) -> endings.Ending | None:
+        argv_ = [*_UNSTOPPED, *argv, line]
+        return pipes.hold(argv_, exchange, first, place, deadlines=deadlines, started=started)
+
+    with contextlib.closing(exchange):
+        first = exchange.start()
+        ending = None if exchange.done else hold(lines[0], first)
+        if ending is not None and endings.is_restricted(place, exchange, ending):
+            again = hold(lines[1], exchange.restart())
+            ending = replace(again, before=ending) if again else None
+        if ending is not None:
+            if endings.is_without_python(place, exchange, ending):
+                ending = replace(ending, pythons=_pythons(argv, deadlines))
+            raise endings.failure(place, exchange, ending)
+        return exchange.result
+
+
+def _place(argv: Sequence[str], python: str | None, become: Become | None) -> Place:
+    """Return where a command leads, once it is known to be one."""
     if not argv:
         raise UsageError(
             "the command that reaches the host is empty",
             why="it must give stdin and stdout of a shell there",
             mend="name one, such as: ssh HOST",
         )
-    line, nonce = bootstrap.command(python), bootstrap.nonce()
-    exchange = Exchange(
-        conversation, nonce, bootstrap.payload(nonce, writing=writing, packed=True)
-    )
     shown = shlex.join(argv)
     place = Place(
         f"the host behind {shown!r}",
@@ -54,5 +92,23 @@ def converse(
         see=f"{shown} 'command -v python3'",
         remote=True,
         option=f" -H {shlex.quote(f'command:{shown}')}",
+        login=shown,
+        become=become,
     )
-    return pipes.converse([*argv, line], exchange, place, deadlines=deadlines)
+    if shutil.which(argv[0]) is None:
+        raise endings.absent(place, argv[0], b"there is no such program")
+    return place
+
+
+def _pythons(argv: Sequence[str], deadlines: Deadlines) -> tuple[str, ...]:
+    """Return the interpreters that are there, as far as the host says."""
+    nonce = bootstrap.nonce()
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(
+            [*argv, pythons.line(nonce)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=deadlines.sync,
+        )
+        return pythons.listed(done.stdout, nonce)
+    return ()

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from patchq.errors import HostError, PatchqError, UsageError
-from patchq.transport import bootstrap
+from patchq.transport import become, bootstrap
+from patchq.transport.become import Become
 from patchq.transport.channel import Exchange
 
 T = TypeVar("T")
@@ -27,8 +28,9 @@ class Place:
     """Where an agent runs, as errors name it.
 
     `name` reads on after "on": ``host gpu1``, ``this machine``. `python` is what was
-    started there. `see` is a command by which a user looks for himself, `option` what
-    makes patchq look there again.
+    started there, as another user where `become` says so. `see` is a command by which a
+    user looks for himself, `login` one that runs a command there, `option` what makes
+    patchq look there again.
     """
 
     name: str
@@ -36,16 +38,23 @@ class Place:
     see: str
     remote: bool
     option: str = ""
+    login: str = ""
+    become: Become | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What a stream left behind. `status` is None where the link ended first, or time did."""
+    """What a stream left behind. `status` is None where the link ended first, or time did.
+
+    `before` is what a first try left; `pythons` are interpreters that are there.
+    """
 
     status: int | None = None
     noise: bytes = b""
     stderr: bytes = b""
     reason: str = ""
+    before: Ending | None = None
+    pythons: tuple[str, ...] = ()
 
 
 class NoInterpreter(UsageError):
@@ -72,14 +81,50 @@ class UnknownOutcome(HostError):
     """The link ended after a change was asked for and before it was answered."""
 
 
+# Statuses of shells that refuse `exec`, or a program by its path.
+_RESTRICTED = frozenset({1, 126})
+
+
+def is_restricted(place: Place, exchange: Exchange[T], ending: Ending) -> bool:
+    """Return whether another try, by a line for restricted shells, may do better."""
+    return not exchange.synced and place.become is None and ending.status in _RESTRICTED
+
+
+def is_hijacked(exchange: Exchange[T], ending: Ending) -> bool:
+    """Return whether another shell got what was for the interpreter.
+
+    fish reads all before it runs the first line, complains of what it read, and leaves with
+    the status of a shell that does not find the interpreter.
+    """
+    if exchange.synced:
+        return False
+    if ending.status == bootstrap.NOT_FOUND:
+        return exchange.echoed(ending.stderr)
+    return ending.status == bootstrap.HIJACKED
+
+
+def is_without_python(place: Place, exchange: Exchange[T], ending: Ending) -> bool:
+    """Return whether it was the interpreter that is missing."""
+    if exchange.synced or is_hijacked(exchange, ending):
+        return False
+    if place.become is not None:
+        return f"sudo: {place.python}: command not found".encode() in ending.stderr
+    return ending.status == bootstrap.NOT_FOUND
+
+
 def failure(place: Place, exchange: Exchange[T], ending: Ending) -> PatchqError:
     """Return the error for an exchange that did not come to its end."""
     if exchange.synced:
         return _lost(place, ending, writing=exchange.writing)
-    return _silent(place, ending)
+    if is_without_python(place, exchange, ending):
+        message = ending.stderr or b"the command was not found"
+        return absent(place, place.python, message, ending.pythons)
+    if is_hijacked(exchange, ending):
+        return _hijacked(place)
+    return _by_sudo(place, exchange, ending) or _silent(place, ending)
 
 
-def absent(place: Place, name: str, message: bytes) -> PatchqError:
+def absent(place: Place, name: str, message: bytes, pythons: tuple[str, ...] = ()) -> PatchqError:
     """Return the error for a program `name` that could not be started."""
     what = f"there is no interpreter {name!r} on {place.name}"
     kind = NoHostAgent if place.remote else NoInterpreter
@@ -89,19 +134,40 @@ def absent(place: Place, name: str, message: bytes) -> PatchqError:
             why=message.decode(errors="replace"),
             mend="name a command that reaches the host, such as: -H 'command:ssh HOST'",
         )
-    return kind(what, why=_quoted(message), mend="name one with --python PATH")
+    mend = "name one with --python PATH"
+    if pythons:
+        mend = f"name one that is there: {' or '.join(f'--python {path}' for path in pythons)}"
+    return kind(what, why=_quoted(message), mend=mend)
+
+
+def _by_sudo(place: Place, exchange: Exchange[T], ending: Ending) -> PatchqError | None:
+    """Return why sudo did not start the agent, None where it was something else."""
+    if place.become is None:
+        return None
+    if exchange.refused:
+        return become.wrong(place.become, place.name)
+    if ending.status == bootstrap.NOT_FOUND:
+        return become.absent(place.become, place.name, place.login)
+    return become.refusal(place.become, place.name, place.login, ending.stderr)
+
+
+def _hijacked(place: Place) -> PatchqError:
+    return (NoHostAgent if place.remote else NoAgent)(
+        f"no agent answered on {place.name}",
+        why="a start-up file of the login shell puts another shell in the place of the command",
+        mend=f"{place.see}; then make its start-up file do so only where a terminal is",
+    )
 
 
 def _silent(place: Place, ending: Ending) -> PatchqError:
-    if ending.status == bootstrap.NOT_FOUND:
-        return absent(place, place.python, ending.stderr or b"the command was not found")
     if ending.status == bootstrap.TOO_OLD or _is_python2(ending):
         why, mend = _too_old(place, ending)
-    elif ending.status == bootstrap.HIJACKED:
-        why = "a start-up file of the login shell puts another shell in the place of the command"
-        mend = f"{place.see}; then make its start-up file do so only where a terminal is"
     else:
         why, mend = _unexplained(ending), place.see
+        if ending.before is not None:
+            first = _unexplained(ending.before)
+            same = "; so it did without `exec`"
+            why = f"{first}{same}" if first == why else f"{first}; without `exec`: {why}"
     error = NoHostAgent if place.remote else NoAgent
     return error(f"no agent answered on {place.name}", why=why, mend=mend)
 

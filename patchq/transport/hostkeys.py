@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import base64
 import binascii
+import fcntl
+import functools
 import hashlib
 import hmac
+import os
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from patchq.errors import HostError
 from patchq.transport import sshconfig
@@ -41,7 +45,9 @@ class Entry:
     def names_host(self, name: str) -> bool:
         """Return whether the line is about `name`."""
         if self.names[0].startswith("|"):
-            return any(_hashes(pattern, name) for pattern in self.names)
+            text = name.encode(errors="surrogateescape")
+            hashed = map(_decoded, self.names)
+            return any(each and hmac.digest(each[0], text, "sha1") == each[1] for each in hashed)
         return sshconfig.matches(self.names, name)
 
 
@@ -71,6 +77,7 @@ class KnownHosts:
 
     def __init__(self) -> None:
         self._files: dict[Path, tuple[dict[str, list[Entry]], list[Entry]]] = {}
+        self._stamps: dict[Path, tuple[int, int]] = {}
 
     def look_up(self, hop: Hop) -> HostKeys:
         """Return what the files of `hop` say of it."""
@@ -79,6 +86,42 @@ class KnownHosts:
             plain = self._named(hop.known_hosts, hop.name)
             return HostKeys(plain.trusted, plain.authorities, found.revoked + plain.revoked)
         return found
+
+    def add(self, hop: Hop, algorithm: str, key: bytes) -> Path:
+        """Write the key of a host that no file has an entry of; return the file.
+
+        Raises:
+            HostKeyUnknown: it cannot be written.
+            HostError: the host got an entry meanwhile, and shows another key.
+        """
+        path = hop.records
+        if path is None:
+            raise _unwritten(hop, "UserKnownHostsFile is none")
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            number = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+            with open(number, "r+b", buffering=0) as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                self._add(hop, path, file, Entry(path, 0, "", (hop.known_as,), algorithm, key))
+        except OSError as error:
+            raise _unwritten(hop, f"{path}: {error.strerror}") from error
+        return path
+
+    def _add(self, hop: Hop, path: Path, file: BinaryIO, entry: Entry) -> None:
+        """Append an entry to a file that is locked, unless another run was first."""
+        if self._stamps.get(path) != _stamp(file):
+            self._files.pop(path, None)
+        keys = self.look_up(hop)
+        if keys != HostKeys():
+            if entry.key in {each.key for each in keys.trusted}:
+                return
+            raise refusal(hop, keys, entry.algorithm, entry.key)
+        if file.seek(0, os.SEEK_END) and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
+            file.write(b"\n")
+        name = _hashed(hop.known_as) if hop.hashed else hop.known_as
+        file.write(f"{name} {entry.text}\n".encode(errors="surrogateescape"))
+        self._files[path][0].setdefault(hop.known_as.lower(), []).append(entry)
+        self._stamps[path] = _stamp(file)
 
     def _named(self, paths: Iterable[Path], name: str) -> HostKeys:
         name = name.lower()
@@ -166,13 +209,33 @@ def _entry(path: Path, number: int, line: str) -> Entry | None:
     return Entry(path, number, marker, tuple(words[0].split(",")), words[1], key)
 
 
-def _hashes(pattern: str, name: str) -> bool:
+def _unwritten(hop: Hop, why: str) -> HostError:
+    return HostKeyUnknown(
+        f"the host key of {hop.alias} is new, and cannot be written to known_hosts",
+        why=why,
+        mend=f"let it be written there, or write it by hand: {hop.ssh} true",
+    )
+
+
+def _stamp(file: BinaryIO) -> tuple[int, int]:
+    status = os.fstat(file.fileno())
+    return status.st_size, status.st_mtime_ns
+
+
+def _hashed(name: str) -> str:
+    salt = os.urandom(20)
+    digest = hmac.digest(salt, name.lower().encode(errors="surrogateescape"), "sha1")
+    return "|1|" + "|".join(base64.b64encode(part).decode() for part in (salt, digest))
+
+
+@functools.cache
+def _decoded(pattern: str) -> tuple[bytes, bytes] | None:
+    """Return salt and digest of a hashed name, None where it is none."""
     _, magic, salt, digest = [*pattern.split("|"), "", "", ""][:4]
     try:
-        found = hmac.digest(base64.b64decode(salt), name.encode(errors="surrogateescape"), "sha1")
-        return magic == "1" and base64.b64decode(digest) == found
+        return (base64.b64decode(salt), base64.b64decode(digest)) if magic == "1" else None
     except (binascii.Error, ValueError):
-        return False
+        return None
 
 
 def _where(entries: Iterable[Entry]) -> str:

@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
 import asyncssh
 
+from patchq.transport.notes import Notes
 from patchq.transport.route import Hop
 
 # sshd hangs up after six tries (MaxAuthTries).
 OFFERED = 5
+_TOUCHED = "it is on a security key, which ssh(1) alone uses"
 
 
 class Identities:
     """The private keys of one run: each file is read once, and only when needed."""
 
     def __init__(self) -> None:
-        self._files: dict[Path, tuple[asyncssh.SSHKeyPair, ...]] = {}
+        self._files: dict[tuple[Path, tuple[Path, ...]], tuple[asyncssh.SSHKeyPair, ...]] = {}
         self._notes: dict[Path, str] = {}
 
     def notes(self, hop: Hop) -> tuple[str, ...]:
         """Return why key files of `hop` could not be used."""
         return tuple(f"{p}: {self._notes[p]}" for p in hop.identities if p in self._notes)
 
-    async def offers(self, hop: Hop) -> AsyncGenerator[asyncssh.SSHKeyPair, None]:
+    async def offers(self, hop: Hop, noted: Notes) -> AsyncGenerator[asyncssh.SSHKeyPair, None]:
         """Yield the keys to offer, the likeliest first, at most `OFFERED`.
 
         Keys that ssh_config names come first, from the agent where it has them;
         then the agent's others, unless ``IdentitiesOnly`` forbids; then the files.
-        The agent is connected as long as the generator lives: close it.
+        A key on a security key wants a touch each time: it is left out, and noted. The
+        agent is connected as long as the generator lives: close it.
         """
         agent = asyncssh.SSHAgentClient(hop.agent) if hop.agent else None
         try:
             held = await _held(agent)
+            for path in filter(_is_touched, hop.identities if hop.chosen else ()):
+                noted.skipped(path)
             for pair in itertools.islice(self._ordered(hop, held), OFFERED):
                 yield pair
         finally:
@@ -57,17 +63,25 @@ class Identities:
         self, hop: Hop, held: dict[bytes, asyncssh.SSHKeyPair]
     ) -> Iterator[asyncssh.SSHKeyPair]:
         for path in hop.identities:
-            for pair in self._load(path):
+            for pair in self._load(path, hop.certificates):
                 if pair.public_data not in held:
                     yield pair
 
-    def _load(self, path: Path) -> tuple[asyncssh.SSHKeyPair, ...]:
-        if path not in self._files:
-            self._files[path] = ()
+    def _load(self, path: Path, certificates: tuple[Path, ...]) -> tuple[asyncssh.SSHKeyPair, ...]:
+        key = path, certificates
+        if key not in self._files:
+            self._files[key] = ()
             if path.suffix == ".pub":
                 return ()
+            if _is_touched(path):
+                self._notes[path] = _TOUCHED
+                return ()
             try:
-                self._files[path] = tuple(asyncssh.load_keypairs(str(path)))
+                there = [str(file) for file in certificates if file.is_file()]
+                pairs = asyncssh.load_keypairs(str(path), certlist=there)
+                self._files[key] = tuple(p for p in pairs if not _is_security(p.algorithm))
+                if len(self._files[key]) < len(pairs):
+                    self._notes[path] = _TOUCHED
             except FileNotFoundError:
                 pass
             except OSError as error:
@@ -77,17 +91,33 @@ class Identities:
             except asyncssh.KeyImportError as error:
                 passphrase = "passphrase" in str(error).lower()
                 self._notes[path] = "it has a passphrase" if passphrase else str(error)
-        return self._files[path]
+        return self._files[key]
 
 
 async def _held(agent: asyncssh.SSHAgentClient | None) -> dict[bytes, asyncssh.SSHKeyPair]:
     if agent is None:
         return {}
     try:
-        return {pair.public_data: pair for pair in await agent.get_keys()}
+        pairs = await agent.get_keys()
+        return {pair.public_data: pair for pair in pairs if not _is_security(pair.algorithm)}
     except (OSError, ValueError):
         # A socket whose agent has gone: ssh(1) goes on without, too.
         return {}
+
+
+@functools.cache
+def _is_touched(path: Path) -> bool:
+    """Return whether a key file, or its public half, names a security key."""
+    try:
+        public = Path(f"{path}.pub").read_bytes() if path.suffix != ".pub" else path.read_bytes()
+    except OSError:
+        public = b""
+    algorithm = public.split(maxsplit=1)[0] if public.strip() else b""
+    return _is_security(algorithm)
+
+
+def _is_security(algorithm: bytes) -> bool:
+    return algorithm.startswith((b"sk-ssh-", b"sk-ecdsa-"))
 
 
 def _public(path: Path) -> bytes:

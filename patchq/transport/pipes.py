@@ -13,7 +13,7 @@ import os
 import selectors
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from patchq.transport import endings
@@ -45,23 +45,40 @@ def converse(
     with contextlib.closing(exchange):
         first = exchange.start()
         if not exchange.done:
-            with _started(argv, place, apart) as child:
-                _carry(child, exchange, first, place, deadlines)
+            ending = hold(argv, exchange, first, place, deadlines=deadlines, apart=apart)
+            if ending is not None:
+                raise endings.failure(place, exchange, ending)
         return exchange.result
 
 
-def _carry(
-    child: _Child, exchange: Exchange[T], first: bytes, place: Place, deadlines: Deadlines
-) -> None:
+def hold(
+    argv: Sequence[str],
+    exchange: Exchange[T],
+    first: bytes,
+    place: Place,
+    *,
+    deadlines: Deadlines = DEADLINES,
+    apart: bool = False,
+    started: Callable[[subprocess.Popen[bytes]], None] | None = None,
+) -> Ending | None:
+    """Run `argv` and carry an exchange that begins with `first`; return how it broke, if so.
+
+    `started` is given the process, which it may end.
+
+    Raises:
+        PatchqError: what the conversation raised, or that `argv` cannot be started.
+    """
     reason = ""
-    try:
-        _serve(child, exchange, first, deadlines)
-    except Broken as error:
-        reason = str(error)
-    finally:
-        child.leave(deadlines.end)
-    if not exchange.done:
-        raise endings.failure(place, exchange, child.ending(exchange.noise, reason))
+    with _started(argv, place, apart, exchange.hear) as child:
+        if started is not None:
+            started(child.process)
+        try:
+            _serve(child, exchange, first, deadlines)
+        except Broken as error:
+            reason = str(error)
+        finally:
+            child.leave(deadlines.end)
+        return None if exchange.done else child.ending(exchange.noise, reason)
 
 
 def _serve(child: _Child, exchange: Exchange[T], first: bytes, deadlines: Deadlines) -> None:
@@ -75,11 +92,13 @@ def _serve(child: _Child, exchange: Exchange[T], first: bytes, deadlines: Deadli
         out = exchange.feed(data)
         child.send(out)
         if out or synced != exchange.synced:
-            until = time.monotonic() + deadlines.request
+            until = time.monotonic() + exchange.limit(deadlines)
 
 
 @contextlib.contextmanager
-def _started(argv: Sequence[str], place: Place, apart: bool) -> Iterator[_Child]:
+def _started(
+    argv: Sequence[str], place: Place, apart: bool, hear: Callable[[bytes], bytes]
+) -> Iterator[_Child]:
     pipe, group = subprocess.PIPE, 0 if apart else None
     try:
         process = subprocess.Popen(
@@ -88,7 +107,7 @@ def _started(argv: Sequence[str], place: Place, apart: bool) -> Iterator[_Child]
     except OSError as error:
         message = f"{argv[0]}: {error.strerror}".encode(errors="surrogateescape")
         raise endings.absent(place, argv[0], message) from error
-    child = _Child(process)
+    child = _Child(process, hear)
     try:
         yield child
     finally:
@@ -96,13 +115,17 @@ def _started(argv: Sequence[str], place: Place, apart: bool) -> Iterator[_Child]
 
 
 class _Child:
-    """A process and its pipes: bytes to send, bytes received, the end of its stderr."""
+    """A process and its pipes: bytes to send, bytes received, the end of its stderr.
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    What `hear` returns for bytes of stderr is sent.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], hear: Callable[[bytes], bytes]) -> None:
         assert process.stdin
         assert process.stdout
         assert process.stderr
-        self._process = process
+        self.process = process
+        self._hear = hear
         self._pending = memoryview(b"")
         self._stdin = process.stdin.fileno()
         self._stdout = process.stdout.fileno()
@@ -141,27 +164,28 @@ class _Child:
     def leave(self, grace: float) -> None:
         """Close stdin, which ends an agent; one that stays longer than `grace` is killed."""
         self._stop_writing()
+        self._hear = lambda stderr: b""
         until = time.monotonic() + grace
-        while self._process.poll() is None and (now := time.monotonic()) < until:
+        while self.process.poll() is None and (now := time.monotonic()) < until:
             if self.receive(min(until, now + _TICK)) == b"":
                 break
         try:
-            self._process.wait(max(_TICK, until - time.monotonic()))
+            self.process.wait(max(_TICK, until - time.monotonic()))
         except subprocess.TimeoutExpired:
             self._killed = True
-            self._process.kill()
-            self._process.wait()
+            self.process.kill()
+            self.process.wait()
         self._keep()
 
     def ending(self, noise: bytes, reason: str) -> Ending:
         """Return what is known of the process once it has left."""
-        status = None if self._killed else self._process.returncode
+        status = None if self._killed else self.process.returncode
         return Ending(status, noise, bytes(self._kept), reason)
 
     def close(self) -> None:
         """Close the pipes."""
         self._poll.close()
-        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe:
                 pipe.close()
 
@@ -181,14 +205,15 @@ class _Child:
         if self._pending:
             self._poll.unregister(self._stdin)
             self._pending = memoryview(b"")
-        if self._process.stdin:
-            self._process.stdin.close()
+        if self.process.stdin:
+            self.process.stdin.close()
 
     def _keep(self) -> None:
         try:
             while data := os.read(self._stderr, _CHUNK):
                 self._kept += data
                 del self._kept[: -endings.STDERR_KEPT]
+                self.send(self._hear(data))
         except BlockingIOError:
             return
         if self._stderr in self._poll.get_map():

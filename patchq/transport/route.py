@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import pwd
 import re
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from patchq.errors import UsageError
-from patchq.transport import hosts, sshconfig
+from patchq.transport import hosts, sshconfig, unheeded
 from patchq.transport.hosts import Host
 from patchq.transport.sshconfig import Config, Facts
 
 _PORT = 22
 _JUMPS = 8
+_FAMILIES = {"inet": socket.AF_INET, "inet6": socket.AF_INET6}
 _KEY_NAMES = ("id_ed25519", "id_ecdsa", "id_ecdsa_sk", "id_ed25519_sk", "id_rsa")
 
 
@@ -25,7 +27,9 @@ class Hop:
 
     `label` is the name by which known_hosts has it, None for `name` and `port`.
     `identities` are files of private keys; `chosen` where ssh_config names them.
-    `agent` is the socket of the SSH agent, None for none.
+    `agent` is the socket of the SSH agent, None for none. `accept_new`: ssh_config takes
+    the key of a new host, which is written to `records` (None: nowhere), `hashed` or
+    not. `unheeded` and `suspects` are options that are not honoured (`unheeded.of`).
     """
 
     alias: str
@@ -40,6 +44,14 @@ class Hop:
     agent: str | None
     proxy_command: str | None
     connect_timeout: float | None
+    certificates: tuple[Path, ...] = ()
+    family: int = 0
+    bind_address: str | None = None
+    accept_new: bool = False
+    records: Path | None = None
+    hashed: bool = False
+    unheeded: tuple[str, ...] = ()
+    suspects: tuple[str, ...] = ()
 
     @property
     def known_as(self) -> str:
@@ -139,20 +151,29 @@ def _hop(host: Host, options: Mapping[str, tuple[str, ...]], around: Surrounding
 
     proxy = value("proxycommand")
     timeout = value("connecttimeout")
+    own = paths("userknownhostsfile", ("~/.ssh/known_hosts", "~/.ssh/known_hosts2"))
+    noted, suspects = unheeded.of(around.config, Facts(host.name, host.user, around.user))
     return Hop(
         alias=host.name,
         name=name,
         port=port,
         user=user,
         label=value("hostkeyalias"),
-        known_hosts=paths("userknownhostsfile", ("~/.ssh/known_hosts", "~/.ssh/known_hosts2"))
-        + paths("globalknownhostsfile", ("/etc/ssh/ssh_known_hosts",)),
+        known_hosts=own + paths("globalknownhostsfile", ("/etc/ssh/ssh_known_hosts",)),
         identities=paths("identityfile", tuple(f"~/.ssh/{name}" for name in _KEY_NAMES)),
         chosen="identityfile" in options,
         only_chosen=value("identitiesonly") == "yes",
         agent=_agent(value("identityagent"), tokens, around),
         proxy_command=_tokens(proxy, tokens) if proxy and proxy.lower() != "none" else None,
         connect_timeout=_number(host, "ConnectTimeout", timeout) if timeout else None,
+        certificates=paths("certificatefile", ()),
+        family=_FAMILIES.get(value("addressfamily") or "any", 0),
+        bind_address=value("bindaddress"),
+        accept_new=value("stricthostkeychecking") in ("accept-new", "no", "off"),
+        records=own[0] if own else None,
+        hashed=value("hashknownhosts") == "yes",
+        unheeded=noted,
+        suspects=suspects,
     )
 
 

@@ -58,6 +58,9 @@ _SURVEY: Form = {
     "state": Maybe(dict),
     "orphaned": Maybe(str),
     "interrupted": Maybe(dict),
+    "busy": Maybe(dict),
+    "ledger_broken": Maybe(str),
+    "records": Maybe(Each(str, list)),
     "refusal": Maybe({"what": str, "why": str, "mend": str}),
 }
 FORMS: dict[str, Form] = {
@@ -65,6 +68,14 @@ FORMS: dict[str, Form] = {
     "read": {"files": Each(Maybe(str)), "originals": Each(Maybe(str))},
     "records": {"records": Each(str, list)},
     "commit": {"receipt": dict, "pending": Maybe(str), "kept": Maybe(dict)},
+    "hash": {
+        "record": Maybe(str),
+        "differs": Each(Maybe(str)),
+        "added": Each(Maybe(str)),
+        "hashed": int,
+        "more": int,
+    },
+    "settle": {"receipt": Maybe(dict)},
     "recover": {"outcome": str, "paths": Each(str, list), "where": Maybe(str)},
 }
 
@@ -132,7 +143,7 @@ def _read_lacks(
         asked = set(question.get(key.replace("files", "paths")) or ())
         if asked != ok[key].keys():
             return f"{key} has other paths than were asked for"
-        reason = _unsent(ok[key], blobs)
+        reason = _unsent(ok[key], blobs, frozenset(question.get("known") or ()))
         if reason is not None:
             return reason
     return None

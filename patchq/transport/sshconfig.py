@@ -4,17 +4,17 @@ Parsed here, and not by asyncssh, which reads the files anew for every connectio
 (300 ``Host`` blocks cost 42 ms each time) and skips what it does not know in
 silence. As in ssh_config(5) the first value of an option counts, ``IdentityFile``
 adds up, and ``Include`` is read in place. Known here: Host, Match (all, host,
-originalhost, user, localuser), Include, HostName, Port, User, IdentityFile,
-IdentitiesOnly, IdentityAgent, ProxyJump, ProxyCommand, UserKnownHostsFile,
-GlobalKnownHostsFile, HostKeyAlias, ConnectTimeout. StrictHostKeyChecking changes
-nothing: host keys are always checked. An option that refuses connections
+originalhost, user, localuser), Include; which options are honoured and which are not
+stands in `unheeded`. Host keys are always checked. An option that refuses connections
 (`REFUSED`) is never skipped: it is an error that names ssh(1) as the way.
 """
 
 from __future__ import annotations
 
 import fnmatch
+import functools
 import glob
+import heapq
 import itertools
 import os
 import re
@@ -27,6 +27,7 @@ from patchq.errors import HostError, UsageError
 
 REFUSED = frozenset({"revokedhostkeys", "verifyhostkeydns"})
 SYSTEM_FILE = Path("/etc/ssh/ssh_config")
+_ADDING = frozenset({"identityfile", "certificatefile"})
 # ssh(1) has the same bound for Include (READCONF_MAX_DEPTH).
 _DEPTH = 16
 _OPTION = re.compile(r"\s*(?P<key>\w+)(?:\s*=\s*|\s+|$)(?P<rest>.*)")
@@ -43,12 +44,18 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Options that count where all conditions hold, in the order of the files."""
+    """Options that count where all conditions hold, in the order of the files.
+
+    `system` where the system's file has it, and not the user's.
+    """
 
     conditions: tuple[Condition, ...]
     options: tuple[tuple[str, tuple[str, ...]], ...]
+    system: bool = False
 
 
+# Criteria that are decided here.
+_SUBJECTS = frozenset({"all", "host", "originalhost", "user", "localuser"})
 _Line = tuple[tuple[Condition, ...], tuple[str, tuple[str, ...]]]
 
 
@@ -61,11 +68,39 @@ class Facts:
     local_user: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Config:
     """All blocks of the user's file and the system's, in order."""
 
     blocks: tuple[Block, ...] = ()
+
+    @functools.cached_property
+    def _index(self) -> tuple[dict[str, list[int]], list[int]]:
+        """Blocks for hosts by name, and the numbers of all others: a thousand are usual."""
+        named: dict[str, list[int]] = {}
+        others: list[int] = []
+        for number, block in enumerate(self.blocks):
+            names = next(
+                (set(each.patterns) for each in block.conditions if _is_plain(each)), None
+            )
+            for name in names or ():
+                named.setdefault(name.lower(), []).append(number)
+            if names is None:
+                others.append(number)
+        return named, others
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The hosts that ``Host`` lines name, without patterns, in their order."""
+        found = (
+            name
+            for block in self.blocks
+            for condition in block.conditions
+            if condition.subject == "originalhost" and not condition.negated
+            for name in condition.patterns
+            if not set(name) & set("*?!")
+        )
+        return tuple(dict.fromkeys(found))
 
     def options(self, facts: Facts) -> dict[str, tuple[str, ...]]:
         """Return the options for one host, keys in lower case, tokens not expanded.
@@ -74,11 +109,9 @@ class Config:
             UnsupportedOption: an option applies that must not be skipped.
         """
         found: dict[str, tuple[str, ...]] = {}
-        for block in self.blocks:
-            if not all(_holds(condition, facts, found) for condition in block.conditions):
-                continue
-            for key, values in block.options:
-                if key == "identityfile":
+        for block, undecided in self.applying(facts, found):
+            for key, values in () if undecided else block.options:
+                if key in _ADDING:
                     found[key] = found.get(key, ()) + values
                 else:
                     found.setdefault(key, values)
@@ -86,6 +119,25 @@ class Config:
             if found[key][0].lower() not in ("none", "no"):
                 raise _unsupported(facts.original, key)
         return found
+
+    def applying(
+        self, facts: Facts, found: dict[str, tuple[str, ...]] | None = None
+    ) -> Iterator[tuple[Block, str]]:
+        """Yield the blocks that apply to a host, in order.
+
+        Each comes with the criterion that cannot be decided here (exec, final ...), if it
+        has one; such a block counts for nothing. `found` is what the options before say: who
+        keeps it adds to it in between.
+        """
+        if found is None:
+            found = self.options(facts)
+        named, others = self._index
+        for number in heapq.merge(named.get(facts.original.lower(), ()), others):
+            block = self.blocks[number]
+            decided = [each for each in block.conditions if each.subject in _SUBJECTS]
+            if all(_holds(condition, facts, found) for condition in decided):
+                open_ = [each.subject for each in block.conditions if each not in decided]
+                yield block, open_[0] if open_ else ""
 
 
 class BadConfig(UsageError):
@@ -102,16 +154,15 @@ def read(user_file: Path, system_file: Path | None = SYSTEM_FILE) -> Config:
     Raises:
         BadConfig: a file has a line that cannot be parsed.
     """
-    lines: list[_Line] = []
+    found: list[Block] = []
     for path in (user_file, system_file):
         if path is not None and path.is_file():
-            lines += _lines(path, path.parent, (), 0)
-    blocks = itertools.groupby(lines, key=lambda line: line[0])
-    return Config(
-        tuple(
-            Block(conditions, tuple(option for _, option in found)) for conditions, found in blocks
-        )
-    )
+            lines = _lines(path, path.parent, (), 0)
+            found += (
+                Block(conditions, tuple(option for _, option in each), path is system_file)
+                for conditions, each in itertools.groupby(lines, key=lambda line: line[0])
+            )
+    return Config(tuple(found))
 
 
 def matches(patterns: Sequence[str], name: str) -> bool:
@@ -180,6 +231,13 @@ def _criteria(words: Sequence[str], where: str) -> Iterator[Condition]:
             raise _bad(where, f"Match {word} has no value")
 
 
+def _is_plain(condition: Condition) -> bool:
+    """Return whether a condition names hosts, and no pattern of hosts."""
+    if condition.subject != "originalhost" or condition.negated:
+        return False
+    return not any(set(name) & set("*?!") for name in condition.patterns)
+
+
 def _holds(condition: Condition, facts: Facts, found: dict[str, tuple[str, ...]]) -> bool:
     user = facts.user or found.get("user", (facts.local_user,))[0]
     host = found.get("hostname", (facts.original,))[0].replace("%h", facts.original)
@@ -191,9 +249,6 @@ def _holds(condition: Condition, facts: Facts, found: dict[str, tuple[str, ...]]
     }
     if condition.subject == "all":
         return not condition.negated
-    # A criterion that is not known here (exec, final ...) holds neither way.
-    if condition.subject not in subjects:
-        return False
     return matches(condition.patterns, subjects[condition.subject]) != condition.negated
 
 

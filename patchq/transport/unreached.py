@@ -6,6 +6,8 @@ import shlex
 import socket
 from dataclasses import dataclass, field
 
+import asyncssh
+
 from patchq.errors import HostError
 from patchq.transport import hostkeys
 from patchq.transport.hostkeys import HostKeys
@@ -24,8 +26,9 @@ class AuthenticationRefused(HostError):
 class Attempt:
     """One attempt to connect and how far it came; seconds are its deadlines.
 
-    `shown` is the host's key, algorithm and blob, where it was not accepted;
-    `offered` the user's keys, in words.
+    `shown` is the host's key, algorithm and blob, where known_hosts does not have it: it is
+    `accepted` where the attempt `accepts` new hosts and this is one. `offered` are the
+    user's keys, in words.
     """
 
     hop: Hop
@@ -34,6 +37,8 @@ class Attempt:
     login: float
     connected: bool = False
     authenticating: bool = False
+    accepts: bool = False
+    accepted: bool = False
     shown: tuple[str, bytes] | None = None
     offered: list[str] = field(default_factory=list)
 
@@ -53,7 +58,26 @@ def overdue(attempt: Attempt) -> HostError:
         why = f"{where} took the connection, and no SSH came of it within {attempt.login:g} s"
     else:
         why = f"{where} did not answer within {attempt.connect:g} s"
-    return _unreachable(hop, why)
+    return _unreachable(attempt, why)
+
+
+def error(attempt: Attempt, error: Exception, notes: tuple[str, ...]) -> HostError:
+    """Return the error for an attempt that ended in `error`, one of asyncssh or the system.
+
+    `notes` say which keys of the user's could not be used.
+    """
+    if isinstance(error, asyncssh.HostKeyNotVerifiable):
+        return key_refused(attempt, str(error))
+    if isinstance(error, asyncssh.KeyExchangeFailed) and "host key" in str(error):
+        known = attempt.keys.trusted + attempt.keys.authorities
+        types = ", ".join(sorted({entry.algorithm for entry in known})) or "no key"
+        return key_refused(
+            attempt, f"known_hosts has {types} of it, and it shows another: {error}"
+        )
+    lost = isinstance(error, ConnectionResetError | asyncssh.ConnectionLost)
+    if attempt.authenticating and not lost:
+        return login_refused(attempt, error, notes)
+    return failed(attempt, error)
 
 
 def failed(attempt: Attempt, error: Exception) -> HostError:
@@ -62,13 +86,13 @@ def failed(attempt: Attempt, error: Exception) -> HostError:
     where = f"{hop.name} port {hop.port}"
     if isinstance(error, socket.gaierror):
         return _unreachable(
-            hop, f"there is no host {hop.name!r}: {error.strerror}", f"getent hosts {hop.name}"
+            attempt, f"there is no host {hop.name!r}: {error.strerror}", f"getent hosts {hop.name}"
         )
     if isinstance(error, ConnectionRefusedError):
-        return _unreachable(hop, f"nothing listens there: {where} refused the connection")
+        return _unreachable(attempt, f"nothing listens there: {where} refused the connection")
     if attempt.dropped:
-        return _unreachable(hop, f"{where} dropped the connection before the login: {error}")
-    return _unreachable(hop, f"{where}: {error}")
+        return _unreachable(attempt, f"{where} dropped the connection before the login: {error}")
+    return _unreachable(attempt, f"{where}: {error}")
 
 
 def key_refused(attempt: Attempt, reason: str) -> HostError:
@@ -93,14 +117,28 @@ def login_refused(attempt: Attempt, error: Exception, notes: tuple[str, ...]) ->
         mend = f"ssh-add {shlex.quote(str(hop.identities[0]))}" if hop.identities else "ssh-add"
     return AuthenticationRefused(
         f"{hop.alias} does not let {hop.user} in",
-        why=f"{error}; offered: {offered}" if attempt.offered else f"{error}; {offered}",
+        why=f"{error}; {'offered: ' if attempt.offered else ''}{offered}{_unheeded(hop)}",
         mend=mend,
     )
 
 
-def _unreachable(hop: Hop, why: str, mend: str = "") -> HostUnreachable:
+def _unreachable(attempt: Attempt, why: str, mend: str = "") -> HostUnreachable:
+    hop = attempt.hop
     return HostUnreachable(
-        f"{hop.alias} cannot be reached", why=why, mend=mend or f"{hop.ssh} -v true"
+        f"{hop.alias} cannot be reached",
+        # Of a host that nothing was heard of, no option is to blame.
+        why=f"{why}{_unheeded(hop) if attempt.connected else ''}",
+        mend=mend or f"{hop.ssh} -v true",
+    )
+
+
+def _unheeded(hop: Hop) -> str:
+    """Return what ssh(1) would do in another way, to go on in a reason with."""
+    if not hop.suspects:
+        return ""
+    return (
+        f"; ssh_config sets {', '.join(hop.suspects)} for it, which patchq's own SSH does not "
+        f"honour; ssh(1) does: -H 'command:ssh {hop.alias}'"
     )
 
 

@@ -1,6 +1,7 @@
 """What the tests of all transports say to the agent."""
 
 from patchq.agent import protocol
+from patchq.report import Report
 from patchq.transport.channel import Request
 
 
@@ -23,6 +24,12 @@ def carry(target, *texts):
     blobs = {protocol.sha256(text): text for text in texts}
     reply = yield Request(_read(target, ()).message, blobs)
     return reply.message["ok"]["files"]
+
+
+def reported(target):
+    """Ask for nothing in particular and report that there was an answer."""
+    yield _read(target, ())
+    return Report(("answered",))
 
 
 def _read(target, paths):

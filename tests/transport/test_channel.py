@@ -2,13 +2,14 @@ import json
 import random
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from patchq.agent import protocol
 from patchq.errors import ExitCode, HostError, PatchqError
-from patchq.transport import channel
+from patchq.transport import channel, requests
 from patchq.transport.channel import Exchange, Request
 
 NONCE = b"0123abcd"
@@ -38,6 +39,26 @@ def test_payload_and_first_request_go_in_one_write():
     exchange = Exchange(twice(), NONCE, b"payload")
 
     assert exchange.start() == b"payload" + protocol.pack({"op": "records"})
+
+
+def test_what_was_sent_is_known_again_where_a_shell_quotes_it():
+    payload = b"exit 99 # patchq1\nfrom a import b\n\x9cabcdefghij\xb6k\x13\n"
+    exchange = Exchange(twice(), NONCE, payload)
+    exchange.start()
+
+    assert exchange.echoed(b"fish: Missing end\n   from a import b\n   ^^\n")
+    assert exchange.echoed("fish: oh\n\uf69cabcdefghij\uf6b6k\x13\n^".encode())
+    assert not exchange.echoed(b"bash: line 1: exec: python3: not found\nimport\n")
+
+
+def test_answer_may_take_as_long_as_the_bytes_of_its_request():
+    exchange = begun()
+    assert exchange.limit(channel.Deadlines(sync=7)) == 7
+
+    exchange.feed(protocol.marker(NONCE) + answer(ONE, random.Random(1).randbytes(410_000)))
+
+    assert exchange.limit(channel.Deadlines(request=300)) == 400
+    assert "'commit' came within 400 s" in exchange.overdue(channel.Deadlines(request=300))
 
 
 def test_conversation_goes_on_however_the_stream_is_cut():
@@ -349,3 +370,71 @@ def test_any_damaged_answer_breaks_the_stream_or_is_taken():
             json.dumps(str(error))
 
     assert {"taken", "Broken"} <= outcomes
+
+
+def test_taking_and_advancing_are_two_steps():
+    exchange = begun()
+    stream = protocol.marker(NONCE) + answer(ONE, CONTENT)
+
+    assert not exchange.take(stream[:-1])
+    assert exchange.take(stream[-1:])
+    assert exchange.waiting.message["op"] == "records"
+    assert exchange.advance() == protocol.pack(
+        {"op": "commit"}, {protocol.sha256(CONTENT): CONTENT}
+    )
+    assert exchange.advance() == b""
+
+
+def test_first_bytes_are_sent_again_where_nothing_of_an_agent_came():
+    exchange = Exchange(twice(), NONCE, b"payload")
+    first = exchange.start()
+    exchange.feed(b"rbash: exec: restricted")
+
+    assert exchange.restart() == first
+    assert exchange.noise == b""
+    exchange.feed(protocol.marker(NONCE) + answer(ONE))
+    assert exchange.noise == b""
+    assert exchange.writing
+
+
+def test_conversation_that_another_thread_runs_is_left_to_it():
+    inside, go = threading.Event(), threading.Event()
+
+    def slow():
+        yield Request({"op": "records"})
+        inside.set()
+        go.wait(10)
+        return 7
+
+    exchange = begun(slow())
+    exchange.take(protocol.marker(NONCE) + answer(ONE))
+    thread = threading.Thread(target=exchange.advance)
+    thread.start()
+    inside.wait(10)
+
+    exchange.close()
+    go.set()
+    thread.join()
+
+    assert exchange.result == 7
+
+
+def test_contents_of_a_run_are_packed_once():
+    text = random.Random(5).randbytes(1000)
+    request = Request({"op": "commit"}, {protocol.sha256(text): text})
+
+    frames = {Exchange(asking(request), NONCE, b"").start() for _ in "ab"}
+
+    assert frames == {protocol.pack(request.message, request.blobs)}
+    assert requests.tail(request.blobs) is requests.tail(dict(request.blobs))
+
+
+@pytest.mark.slow
+def test_contents_that_are_kept_have_a_bound():
+    for seed in range(6):
+        text = random.Random(seed).randbytes(3 << 20)
+        request = Request({"op": "commit"}, {protocol.sha256(text): text})
+        frame = Exchange(asking(request), NONCE, b"").start()
+        assert frame == protocol.pack(request.message, request.blobs)
+
+    assert sum(map(len, requests.TAILS.values())) <= requests.TAILS_LIMIT

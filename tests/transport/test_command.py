@@ -3,6 +3,7 @@ import re
 import shlex
 import signal
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -25,6 +26,18 @@ def host():
         with ssh_lab.embedded(base / "remote", home.public, shell="zsh") as server:
             home.add("gpu1", server)
             yield home, server
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shell", ["fish", "bash"])
+def test_shell_that_reads_what_was_sent_is_told(shell):
+    # As where a start-up file says `exec fish`: the command is never run.
+    argv = [*SH, f"exec {ssh_lab.tool(shell)}"]
+
+    with pytest.raises(endings.NoHostAgent, match="no agent answered") as caught:
+        command.converse(argv, None, talk.read("/tmp"), deadlines=replace(HASTY, end=10))
+
+    assert "puts another shell in the place of the command" in caught.value.why
 
 
 def test_ssh_itself_is_such_a_command(host):

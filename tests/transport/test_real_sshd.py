@@ -4,11 +4,13 @@ import asyncio
 import contextlib
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from patchq.transport import command, endings, hosts, ssh
+from patchq.transport.channel import DEADLINES, Deadlines, Request
 from tests import ssh_lab
 from tests.transport import talk
 
@@ -26,8 +28,8 @@ def real(request):
             yield home, server
 
 
-def reach(home, conversation, spec="gpu1"):
-    settings = ssh.Settings.read(home.environ)
+def reach(home, conversation, spec="gpu1", deadlines=DEADLINES):
+    settings = replace(ssh.Settings.read(home.environ), deadlines=deadlines)
     return asyncio.run(ssh.converse(hosts.parse(spec), settings, conversation))
 
 
@@ -72,6 +74,64 @@ def test_agent_is_gone_after_the_conversation(real):
     assert not during & _agents(server.user)
 
 
+@pytest.fixture
+def sleeping():
+    """A real host whose login sleeps for a day; the client's home, and the host."""
+    with ssh_lab.folder() as base:
+        home = ssh_lab.Home(base / "client")
+        with ssh_lab.sshd(base, home.public, shell="bash") as server:
+            (server.home / ".bashrc").write_text("sleep 86400\n")
+            home.add("gpu1", server)
+            yield home, server
+
+
+HASTY = Deadlines(sync=2, end=0.5)
+ROOT = pytest.mark.skipif(os.getuid() != 0, reason="only root can make users")
+
+
+@ROOT
+def test_what_a_silent_login_started_is_ended(sleeping):
+    home, server = sleeping
+
+    with pytest.raises(endings.NoHostAgent, match="no agent answered"):
+        reach(home, talk.read("/tmp"), deadlines=HASTY)
+
+    _until(lambda: not ssh_lab.processes(server.user))
+
+
+@ROOT
+def test_what_a_silent_login_started_is_ended_by_who_is_told_to_stop(sleeping):
+    home, server = sleeping
+
+    async def stopped():
+        settings = ssh.Settings.read(home.environ)
+        talking = asyncio.create_task(
+            ssh.converse(hosts.parse("gpu1"), settings, talk.read("/tmp"))
+        )
+        while "sleep 86400" not in ssh_lab.processes(server.user).values():
+            await asyncio.sleep(0.01)
+        talking.cancel()
+        await asyncio.gather(talking, return_exceptions=True)
+
+    asyncio.run(stopped())
+
+    _until(lambda: not ssh_lab.processes(server.user))
+
+
+@ROOT
+def test_nothing_is_ended_once_a_change_was_asked_for(sleeping):
+    home, server = sleeping
+
+    def change():
+        yield Request({"op": "recover"})
+
+    with pytest.raises(endings.NoHostAgent):
+        reach(home, change(), deadlines=HASTY)
+
+    _until(lambda: "sshd" not in " ".join(ssh_lab.processes(server.user).values()))
+    assert "sleep 86400" in ssh_lab.processes(server.user).values()
+
+
 def test_host_that_forces_a_command_is_told():
     with ssh_lab.folder() as base:
         home = ssh_lab.Home(base / "client")
@@ -95,6 +155,13 @@ def test_account_that_may_not_log_in_is_told():
                 reach(home, talk.read("/tmp"))
 
     assert "This account is currently not available" in caught.value.why
+
+
+def _until(true):
+    end = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.02)
 
 
 def _all():

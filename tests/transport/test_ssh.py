@@ -50,6 +50,14 @@ def reach(home, conversation, spec="gpu1", *, deadlines=None, python=None, **mor
     return asyncio.run(ssh.converse(hosts.parse(spec, python=python), settings, conversation))
 
 
+def test_a_name_is_resolved_once_as_ssh_does(home, host, monkeypatch):
+    with home.config.open("a") as file:
+        file.write("Host 127.0.0.1\n    HostName no-such-host.invalid\n    ProxyJump nowhere\n")
+    monkeypatch.setenv("HOME", str(home.path))
+
+    assert reach(home, talk.contents(host.home)) == []
+
+
 @pytest.mark.parametrize("shell", ssh_lab.SHELLS)
 def test_agent_answers_behind_every_login_shell(base, home, shell):
     (base / "remote" / "tuple[int, ...].py").write_bytes(b"x: tuple[int, ...]\n")
@@ -112,6 +120,21 @@ def test_start_up_file_that_takes_the_session_is_told(base, home, shell, line, w
     assert caught.value.exit_code == ExitCode.HOST_FAILED
     assert re.search(why, caught.value.why), caught.value.why
     assert not canary.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_fish_in_the_place_of_the_command_is_told(base, home, shell):
+    # It reads all before it runs a line, and leaves as one who does not find python3.
+    with ssh_lab.embedded(base / "remote", home.public, shell=shell) as server:
+        (server.home / RC[shell]).write_text("exec fish\n")
+        home.add("gpu1", server)
+
+        with pytest.raises(endings.NoHostAgent, match="no agent answered") as caught:
+            reach(home, talk.read(server.home), deadlines=replace(HASTY, end=10))
+
+    assert "puts another shell in the place" in caught.value.why
+    assert "start-up file" in caught.value.mend
 
 
 def test_stderr_is_read_all_the_time_and_its_end_kept(base, home):
