@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from patchq.engine import definitions, enclosing, imports, sketch
+from patchq.engine import definitions, duplicates, enclosing, imports, sketch, undefined
+from patchq.engine.resolver import Resolver, World
 from patchq.engine.sketch import Sketch
 from patchq.engine.trees import Fault
 from patchq.engine.verdict import Claim, Finding, Verdict
@@ -30,20 +31,22 @@ def judge(
     *,
     diffs: Sequence[FileDiff] = (),
     listing: Iterable[str] | None = None,
+    python: str | None = None,
 ) -> Verdict:
     """Judge one patch by the texts of every path it touches, before and after.
 
     `read` gives untouched neighbours. `diffs` let hunks be checked against their
     headings. `listing`: every installed path, if known (RECORD), which leaves no
-    import in doubt.
+    import in doubt. `python`: the ``x.y`` whose builtins the files may use, None
+    for any.
     """
-    syntax, old_syntax = _syntax(before, after)
-    found = imports.check(before, after, read, listing=listing)
-    new = (*syntax, *found.new, *enclosing.check(before, after, diffs))
-    old = (*old_syntax, *found.old)
+    below, above = World(before, read), World(after, read)
+    found = list(_checks(below, above, diffs, listing, python))
+    new = tuple(finding for finding, was in found if not was)
+    old = tuple(finding for finding, was in found if was)
     if sketch_ is None:
-        return Verdict(findings=new, old_findings=old, reads=tuple(sorted(found.reads)))
-    below, above = imports.World(before, read), imports.World(after, read)
+        reads = sorted({**below.reads, **above.reads})
+        return Verdict(findings=new, old_findings=old, reads=tuple(reads))
     claims = {
         "below": sketch.judge(sketch_, release, below.text, explain=False),
         "above": sketch.judge(sketch_, release, above.text),
@@ -56,8 +59,28 @@ def judge(
         old_findings=old,
         notes=sketch.givens(sketch_, release),
         sketch=sketch_.name,
-        reads=tuple(sorted({*found.reads, *below.reads, *above.reads})),
+        reads=tuple(sorted({*below.reads, *above.reads})),
     )
+
+
+def _checks(
+    below: World,
+    above: World,
+    diffs: Sequence[FileDiff],
+    listing: Iterable[str] | None,
+    python: str | None,
+) -> Iterator[tuple[Finding, bool]]:
+    """The always-on checks; True where the file had the fault before."""
+    before, after = below.texts, above.texts
+    origin = {diff.new: diff.old for diff in diffs if diff.new and diff.old}
+    origin = {path: was for path, was in origin.items() if before.get(path) is None}
+    yield from _syntax(before, after, origin)
+    result = Resolver(before, above, listing)
+    base = Resolver(before, below, listing)
+    yield from imports.check(result, base, origin)
+    yield from undefined.check(result, base, origin, python)
+    yield from duplicates.check(before, after, origin)
+    yield from ((finding, False) for finding in enclosing.check(before, after, diffs))
 
 
 def lint(verdict: Verdict) -> tuple[Finding, ...]:
@@ -94,21 +117,20 @@ def _idle(name: str, below: Claim, above: Claim) -> Iterator[Finding]:
         yield Finding("idle", name, above.line, above.where, message, why)
 
 
-def _syntax(before: Texts, after: Texts) -> tuple[list[Finding], list[Finding]]:
+def _syntax(
+    before: Texts, after: Texts, origin: Mapping[str, str]
+) -> Iterator[tuple[Finding, bool]]:
     """Texts that are not Python: those that the patch broke, those that were so before."""
-    new: list[Finding] = []
-    old: list[Finding] = []
     for path, data in after.items():
         if data is None or not path.endswith((".py", ".pyi")):
             continue
         fault = definitions.outline(data)
         if isinstance(fault, Fault):
-            had = before.get(path)
+            had = before.get(origin.get(path, path))
             was = definitions.outline(had) if had is not None else None
             same = isinstance(was, Fault) and (was.words, was.text) == (fault.words, fault.text)
             # What nobody read is not known to be as it was.
-            (old if same and not fault.large else new).append(_broken(path, fault))
-    return new, old
+            yield _broken(path, fault), same and not fault.large
 
 
 def _broken(path: str, fault: Fault) -> Finding:

@@ -38,3 +38,13 @@ def files(module: str) -> tuple[str, str]:
     """
     base = module.replace(".", "/")
     return f"{base}.py", f"{base}/__init__.py"
+
+
+def module(path: str) -> str:
+    """Return the name that a file is imported by.
+
+    Example:
+        >>> module("vllm/config/__init__.py"), module("vllm/envs.py")
+        ('vllm.config', 'vllm.envs')
+    """
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")

@@ -68,8 +68,12 @@ class Tree:
             rows = [row.lineno for row in _rows(parsed)]
             if len(rows) == len(nodes):
                 return {id(node): row for node, row in zip(nodes, rows, strict=True)}
-        found = positions(self.module)
-        return {id(node): found[node][0] for node in nodes}
+        import libcst as cst
+
+        whole = cst.parse_module(decoded(self.data))  # this tree may lack what is around
+        found = positions(whole)
+        pairs = zip(nodes, _statements(whole), strict=True)
+        return {id(node): found[same][0] for node, same in pairs}
 
 
 @functools.lru_cache(maxsize=4)
@@ -121,13 +125,16 @@ def decoded(data: bytes) -> str:
 
 
 @functools.lru_cache(maxsize=16)
-def tree(data: bytes) -> Tree | Fault:
+def tree(data: bytes, *, comments: bool = False) -> Tree | Fault:
     """Return libcst's tree of a text, or why neither parser reads it.
 
-    libcst is not asked where Python gives up for depth, nor where `nesting` finds
-    trouble: it would take the process along.
+    Without `comments` it shares statements with the trees of texts like it. libcst is
+    not asked where Python gives up for depth, nor where `nesting` finds trouble: it
+    would take the process along.
     """
     import libcst as cst
+
+    from patchq.engine import chunks
 
     own = python(data)
     if isinstance(own, Fault) and own.deep:
@@ -141,7 +148,9 @@ def tree(data: bytes) -> Tree | Fault:
             if isinstance(own, Fault) and why != nesting.DEEP:
                 return own
             return replace(too_deep(data), words=why)
-        return Tree(cst.parse_module(text), data)
+        if comments or isinstance(own, Fault):
+            return Tree(cst.parse_module(text), data)
+        return Tree(chunks.module(text, own), data)
     except cst.ParserSyntaxError as error:
         text = _line(data, error.raw_line)
         if isinstance(own, ast.Module):
@@ -150,7 +159,8 @@ def tree(data: bytes) -> Tree | Fault:
         if own.line == error.raw_line or not text.strip():
             return own
         return replace(own, aside=f"libcst stops at line {error.raw_line}: {text.strip()!r}")
-    except (ValueError, LookupError, SyntaxError, RecursionError) as error:
+    # libcst 1.9 reads "a" t"b", which nobody else does, and then stumbles over it.
+    except (ValueError, LookupError, SyntaxError, RecursionError, cst.CSTLogicError) as error:
         return own if isinstance(own, Fault) else Fault(1, 1, _line(data, 1), str(error))
 
 

@@ -40,7 +40,7 @@ class Claim:
 class Finding:
     """A fault that an always-on check, or the lint, found.
 
-    `kind`: syntax, import, enclosing; from the lint: idle, false, givens,
+    `kind`: syntax, import, undefined, duplicate, enclosing; from the lint: idle, false, givens,
     no-claim, too-loose. `line` is 1-based in `path`, 0 where there is none.
     """
 

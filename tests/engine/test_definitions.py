@@ -102,9 +102,11 @@ NAMES = {
 
 
 def by_libcst(data: bytes) -> Outline:
-    tree = trees.tree(data)
+    tree = trees.tree(data, comments=True)
     assert isinstance(tree, trees.Tree)
-    return newer.outline(tree)
+    lowered = newer.lowered(tree)
+    assert lowered is not None
+    return definitions.of(lowered, data)
 
 
 @pytest.mark.parametrize("outline", [definitions.outline, by_libcst])
@@ -206,7 +208,7 @@ def test_relative_modules_start_where_the_file_is(path, level, module, absolute)
 
 
 def test_every_statement_has_its_line_whichever_parser_counts():
-    tree = trees.tree(MODULE)
+    tree = trees.tree(MODULE, comments=True)
     found = trees.positions(tree.module)
 
     assert len(tree.lines) > 40

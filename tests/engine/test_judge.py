@@ -61,7 +61,15 @@ def test_a_file_that_is_not_python_is_only_bytes(path):
 
 
 @pytest.mark.parametrize(
-    "text", [b"\x00", b"# coding: nonsense\n", b"x = '\xff'\n", b"(" * 5000, b"\xef\xbb\xbf)"]
+    "text",
+    [
+        b"\x00",
+        b"# coding: nonsense\n",
+        b"x = '\xff'\n",
+        b"(" * 5000,
+        b"\xef\xbb\xbf)",
+        b"x = 'a' t'b'\n",
+    ],
 )
 def test_what_no_parser_reads_is_a_finding_and_never_a_crash(text):
     (found,) = judged(text).findings
@@ -71,7 +79,7 @@ def test_what_no_parser_reads_is_a_finding_and_never_a_crash(text):
 
 
 def test_nesting_that_overflows_a_parser_takes_nothing_along():
-    elifs = b"if a: pass\n" + b"elif b: pass\n" * 990
+    elifs = b"a = b = 1\nif a: pass\n" + b"elif b: pass\n" * 990
     said = b"# in pkg/new.py\nx = 1\n"
 
     assert not judged(b"x = " + b"(" * 9000 + b"1" + b")" * 9000 + b"\n").holds
@@ -351,9 +359,10 @@ class A:
             second()
         last()  # given
 """
+CALLS = b"from calls import first, second, other, last\n"
 WITH = (
     b"import os\nclass A:\n    def f(self):\n        first()\n"
-    b"        if self.ready:\n            second()\n        last()\n"
+    b"        if self.ready:\n            second()\n        last()\n" + CALLS
 )
 
 
@@ -364,7 +373,7 @@ def linted(before: bytes, after: bytes, said: bytes) -> list[tuple[str, int]]:
 def test_a_sketch_that_could_fail_is_clean():
     before = (
         b"import os\nclass A:\n    def f(self):\n"
-        b"        if self.ready:\n            other()\n        last()\n"
+        b"        if self.ready:\n            other()\n        last()\n" + CALLS
     )
 
     verdict = judged(WITH, before, said=SAID)
