@@ -15,7 +15,7 @@ from patchq.report import Report
 
 MENDS = {
     Kind.DRIFT: "patchq diff -z | patch -R -p1 -d {site}   # takes the edit back",
-    Kind.ANOTHER_QUEUE: "patchq status   # shows the stack; pop the other queue's patch first",
+    Kind.ANOTHER_QUEUE: "patchq pop -a --queue {other}   # what lies in the way comes off first",
     Kind.WRONG_RELEASE: "patchq queues   # lists the releases that have a series",
     Kind.PARTIAL: "{reinstall}",
     Kind.ALREADY_THERE: "{reinstall}   # then push, so that pop has an original to give back",
@@ -86,6 +86,7 @@ def _lines(seen: view.Sight, conflict: Conflict) -> list[str]:
         reinstall=reinstall,
         patch=conflict.patch,
         queue=seen.queue.folder,
+        other=conflict.other,
     )
     lines.append(f"  mend: {mend}")
     return lines

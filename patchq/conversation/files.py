@@ -6,10 +6,14 @@ texts that the environment keeps, so that a pop needs no queue.
 
 from __future__ import annotations
 
-from patchq import standing
+from collections.abc import Mapping
+
+from patchq import stacking, standing
 from patchq.conversation import judging, view
+from patchq.engine import layers as laying
+from patchq.engine.layers import Layer
 from patchq.errors import PatchqError
-from patchq.model import AppliedPatch, Patch
+from patchq.model import AppliedPatch, Patch, Survey
 from patchq.queue import series
 from patchq.transport.channel import Conversation
 
@@ -37,37 +41,55 @@ def rebuild(
     They are made from the originals and the patch texts that the environment
     keeps, so this needs no queue.
     """
-    from patchq.engine import apply, diff
-
     if not paths:
         return {}
-    wanted = set(paths)
-    touching = [a for a in stack if any(c.path in wanted for c in a.changes)]
-    involved = {c.path for a in touching for c in a.changes}
-    originals = yield from read(aim, seen, sorted(involved), originals=True)
-    tree: judging.Tree = {}
-    for path in involved:
-        data = originals.get(path)
-        tree[path] = (
-            None if data is None else (data, standing.pristine(seen.survey, path).executable)
-        )
-    for applied in touching:
-        text = seen.texts.get(applied.sha256)
+    pile = stacking.below(stack, paths)
+    tree = yield from replay(aim, seen, pile, layers_of(seen.survey, seen.texts, pile))
+    return {path: tree[path] for path in paths}
+
+
+def layers_of(
+    survey: Survey, texts: Mapping[str, bytes], stack: tuple[AppliedPatch, ...]
+) -> tuple[Layer, ...]:
+    """Return patches of the stack by the texts that the environment keeps."""
+    from patchq.engine import diff
+
+    out = []
+    for applied in stack:
+        text = texts.get(applied.sha256)
         if text is None:
             raise PatchqError(
-                f"{seen.survey.site} does not keep the text of {applied.patch} any more",
+                f"{survey.site} does not keep the text of {applied.patch} any more",
                 why="its patches.json has other texts than its state names",
                 mend="patchq pop -a",
             )
         entry = series.parse(f"{applied.patch} {applied.options}\n".encode()).entries[0]
         header, diffs = diff.parse(text, name=applied.patch, strip=entry.strip)
         patch = Patch(applied.patch, text, header, diffs, entry.strip, entry.reverse)
-        result = apply.apply_patch(patch, tree.get)
-        if isinstance(result, apply.PatchRejected) or tuple(result.changes) != applied.changes:
+        out.append(Layer(applied.queue, patch))
+    return tuple(out)
+
+
+def replay(
+    aim: view.Aim, seen: view.Sight, pile: tuple[AppliedPatch, ...], layers: tuple[Layer, ...]
+) -> Conversation[judging.Tree]:
+    """Return the files of a part of the stack as it leaves them, from the originals.
+
+    `pile` is what `stacking.below` gives; `layers` are its texts.
+    """
+    involved = sorted({change.path for applied in pile for change in applied.changes})
+    originals = yield from read(aim, seen, involved, originals=True)
+    tree: judging.Tree = {}
+    for path in involved:
+        data = originals.get(path)
+        mode = standing.pristine(seen.survey, path).executable
+        tree[path] = None if data is None else (data, mode)
+    for applied, one in zip(pile, laying.lay(layers, tree), strict=False):
+        if isinstance(one, laying.Clash) or one.result.changes != applied.changes:
             raise PatchqError(
                 f"the state of {seen.survey.site} does not add up at {applied.patch}",
                 why="its original with the patches that it keeps gives other bytes than recorded",
                 mend="patchq pop -a",
             )
-        tree.update(result.after)
-    return {path: tree[path] for path in paths}
+        tree.update(one.result.after)
+    return tree
