@@ -168,6 +168,11 @@ class LockedPatch:
     changes: tuple[PathChange, ...]
     reads: Mapping[str, Sha256 | None] = field(default_factory=dict)
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Every path that the patch changes, in its order."""
+        return tuple(change.path for change in self.changes)
+
 
 @dataclass(frozen=True, slots=True)
 class Lock:

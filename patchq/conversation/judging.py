@@ -67,14 +67,14 @@ def tree_of(survey: Survey, paths: tuple[str, ...]) -> Tree:
     return tree
 
 
-def walk(patches: tuple[Patch, ...], lock: Lock, tree: Tree) -> list[Step]:
-    """Apply patch after patch to `tree`, which ends as the result.
+def walk(patches: tuple[Patch, ...], lock: Lock, below: Tree) -> tuple[list[Step], Tree]:
+    """Apply patch after patch to the files `below`; return the steps and the result.
 
     Raises:
         PatchqError: a patch gives other bytes than the lock says.
     """
     pinned = {patch.name: patch for patch in lock.patches}
-    steps = []
+    steps, tree = [], dict(below)
     for patch in patches:
         result = apply.apply_patch(patch, tree.get)
         if isinstance(result, apply.PatchRejected):
@@ -90,7 +90,7 @@ def walk(patches: tuple[Patch, ...], lock: Lock, tree: Tree) -> list[Step]:
         before = {change.path: tree.get(change.path) for change in result.changes}
         steps.append(Step(patch, tuple(result.changes), before, dict(result.after)))
         tree.update(result.after)
-    return steps
+    return steps, tree
 
 
 def _stale(name: str, lock: Lock, why: str) -> PatchqError:

@@ -23,11 +23,13 @@ def survey(
         for patch in lock.patches if lock else ():
             paths.update(dict.fromkeys(change.path for change in patch.changes))
             paths.update(dict.fromkeys(patch.reads))
-    known = sorted(want.known) if want.contents else None
+    held = aim.shared.contents
+    known = sorted(want.known | held.keys()) if want.contents else None
     reply = yield aim.request(
         "survey", distribution, paths=list(paths), known=known, want=list(want.more)
     )
-    found = answers.survey_of(reply)
+    held.update(reply.blobs)
+    found = replace(answers.survey_of(reply), contents=held)
     if found.refusal and found.refusal.get("word") in ("damaged-state", "newer-state"):
         # Without its record nothing can be said of an environment, not even "none applied".
         raise answers.refused(found.refusal)
@@ -57,7 +59,7 @@ def sight(aim: Aim, want: Want | None = None, *, need: Need = Need.SERIES) -> Co
 def _sights(aim: Aim, distribution: str, want: Want) -> Conversation[list[Sight]]:
     """Survey one distribution: a sight per queue in view, and per queue on its stack."""
     queues = [queue for queue in aim.queues if queue.distribution == distribution]
-    locks = {queue.name: {r: store.lock(queue, r) for r in queue.releases} for queue in queues}
+    locks = {queue.name: aim.locks(queue) for queue in queues}
     every = [lock for one in locks.values() for lock in one.values()]
     found, reply = yield from survey(aim, distribution, every, want)
     for name in dict.fromkeys(applied.queue for applied in found.stack):

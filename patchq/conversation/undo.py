@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from patchq.conversation import answers, look, move, view
+from patchq.conversation import answers, commit, forward, look, move, view
 from patchq.errors import ExitCode, PatchqError, UsageError
 from patchq.report import Report
 from patchq.transport.channel import Conversation
 
 
-def undo(aim: view.Aim, ground: move.Ground) -> Conversation[Report]:
+def undo(aim: view.Aim, ground: commit.Ground) -> Conversation[Report]:
     """Take the environment back to before its last receipt."""
-    known = move.wanted(aim).known
+    known = forward.wanted(aim).known
     want = view.Want(True, known, more=("patches", "ledger"))
     seen = yield from move.ready(aim, ground, want, view.Need.RECORD)
     ledger = answers.receipts_of(seen.extra)
     if not ledger:
         return move.nothing("undo", seen, "No receipt to undo")
-    last = ledger[-1]
+    last = next((one for one in reversed(ledger) if one.get("outcome") != "abandoned"), ledger[-1])
     if last["queue"] != seen.queue.name:
         raise UsageError(
             f"the last receipt is of queue {last['queue']}, not of {seen.queue.name}",
@@ -36,7 +36,7 @@ def undo(aim: view.Aim, ground: move.Ground) -> Conversation[Report]:
     here = [(patch.name, patch.patch) for patch in seen.lock.patches]
     if here[len(names) : len(names) + len(again)] != again:
         raise _moved_on(seen, last)
-    return (yield from move.forward(aim, ground, seen, len(names) + len(again), "undo"))
+    return (yield from forward.forward(aim, ground, seen, len(names) + len(again), "undo"))
 
 
 def _moved_on(seen: view.Sight, last: dict[str, object]) -> PatchqError:

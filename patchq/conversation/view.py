@@ -3,15 +3,42 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar, cast
 
 from patchq import standing
 from patchq.errors import PatchqError
-from patchq.model import AppliedPatch, Lock, Survey
+from patchq.model import AppliedPatch, Lock, Sha256, Survey
+from patchq.plan import Conflict
 from patchq.queue import store
 from patchq.transport.channel import Request
+
+T = TypeVar("T")
+# What was read beyond a survey: paths and their digests.
+Reads = Mapping[str, Sha256 | None]
+
+
+class Shared:
+    """What is the same for every environment of a run: made once, then handed out.
+
+    `contents` has bytes of files by their digest, so that a host need not send what
+    another one sent; `judged` has what speaks against a push, by all that decides it: what
+    the survey tells, and what was read beyond it. All conversations of a run are advanced
+    one at a time.
+    """
+
+    def __init__(self) -> None:
+        self.contents: dict[str, bytes] = {}
+        self.judged: dict[Hashable, list[tuple[Reads, tuple[Conflict, ...]]]] = {}
+        self._made: dict[Hashable, object] = {}
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what `make` returned when this key was first asked for."""
+        if key not in self._made:
+            self._made[key] = make()
+        return cast(T, self._made[key])
 
 
 class Need(enum.Enum):
@@ -31,7 +58,8 @@ class Aim:
 
     `name` is the queue that the user named, in sight or not; `target` is a ``--target``
     folder; `explicit` is true where the user named the interpreter or folder.
-    `remote` is true where it is not on this machine.
+    `remote` is true where it is not on this machine, `several` where it is one of a run's
+    hosts, for all of which there is one `shared`.
     `cache` names the controller's folder of verdicts and pristine releases.
     """
 
@@ -41,6 +69,15 @@ class Aim:
     target: str | None = None
     explicit: bool = False
     remote: bool = False
+    several: bool = False
+    shared: Shared = field(default_factory=Shared)
+
+    def locks(self, queue: store.Queue) -> dict[str, Lock | None]:
+        """Return the lock of each of a queue's series, read once per run."""
+        return self.shared.once(
+            ("locks", queue.folder),
+            lambda: {release: store.lock(queue, release) for release in queue.releases},
+        )
 
     def request(self, op: str, distribution: str, **more: object) -> Request:
         """Return a request to the agent about one distribution."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from patchq.agent import serve
-from patchq.conversation import move, view
+from patchq.conversation import commit, move, view
 from patchq.conversation.goal import Upto
 from patchq.queue import store
 from patchq.queue.heads import Heads
@@ -33,8 +33,8 @@ class Talk:
         )
 
     @property
-    def ground(self) -> move.Ground:
-        return move.Ground("somebody", "here", Heads(self.aim.queues), self.dry_run)
+    def ground(self) -> commit.Ground:
+        return commit.Ground("somebody", "here", Heads(self.aim.queues), self.dry_run)
 
     def hold(self, conversation) -> Report:
         """Drive a conversation to its end."""
