@@ -8,7 +8,7 @@ import click
 
 from patchq.cli import places
 from patchq.cli.run import run, target_of, target_options
-from patchq.conversation import move
+from patchq.conversation import commit, move
 from patchq.conversation import undo as taking_back
 from patchq.conversation.goal import Upto
 from patchq.conversation.view import Aim
@@ -19,10 +19,11 @@ quiet = click.option("-q", "--quiet", is_flag=True, help="Name patches, not file
 everything = click.option("-a", "--all", "everything", is_flag=True, help="All patches.")
 
 
-def _ground(dry: bool, pushes: Aim | None = None) -> move.Ground:
+def _ground(dry: bool, pushes: Aim | None = None) -> commit.Ground:
     """Return who asks; `pushes` is the aim of a verb that may push, and asks git early."""
     who, whence = places.operator()
-    return move.Ground(who, whence, Heads(pushes.queues) if pushes else None, dry)
+    heads = pushes.shared.once("heads", lambda: Heads(pushes.queues)) if pushes else None
+    return commit.Ground(who, whence, heads, dry)
 
 
 @click.command(short_help="Apply the next patch, N of them, up to one, or all")

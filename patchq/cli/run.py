@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 
 import click
 
-from patchq.cli import places
+from patchq.cli import many, places, reaching
 from patchq.cli.plain import plain
 from patchq.conversation.view import Aim
-from patchq.errors import PatchqError, UsageError
+from patchq.errors import ExitCode, PatchqError, UsageError
+from patchq.outcome import Outcome, Run, word_for, word_of
 from patchq.report import Report
 from patchq.transport.channel import Conversation
 
@@ -24,24 +25,30 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # The verbs that have the options of `target_options`, as a mend names them.
 _VERBS = re.compile(
-    r"\bpatchq (push|pop|goto|undo|recover|status|series|diff|log|check|VERB)\b"
+    r"\bpatchq (push|pop|goto|undo|recover|status|series|diff|log|check|audit|VERB)\b"
     r"(?! (--python|--target|-H))"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The environment that the user named, and how to answer."""
+    """The environments that the user named, how to reach them, and how to answer.
+
+    `hosts` is empty for the environment here; `several` is true where the user named
+    more than one host, or a pattern that might be more.
+    """
 
     python: str | None
     target: str | None
-    host: str | None
+    hosts: tuple[str, ...]
+    several: bool
     queue: str | None
     as_json: bool
+    reach: reaching.Reach
 
-    def aimed(self, mend: str) -> str:
+    def aimed(self, mend: str, host: str = "") -> str:
         """Return a command to type with this target's options, so that it means this target."""
-        options = {"--python": self.python, "--target": self.target, "-H": self.host}
+        options = {"--python": self.python, "--target": self.target, "-H": host}
         words = [f" {name} {shlex.quote(value)}" for name, value in options.items() if value]
         return _VERBS.sub(lambda found: found[0] + "".join(words), mend)
 
@@ -59,9 +66,10 @@ def target_options(function: F) -> F:
                 "--host",
                 metavar="HOST",
                 multiple=True,
-                help="user@host[:port], a name of ~/.ssh/config, "
-                "or 'command:docker exec -i NAME sh -c'.",
+                help="user@host[:port], names of ~/.ssh/config, lists and ranges "
+                "(gpu[01-64],!gpu07), or 'command:docker exec -i NAME sh -c'.",
             ),
+            *reaching.OPTIONS,
             click.option("--queue", metavar="QUEUE", help="A queue's name or folder."),
             json_option,
         )
@@ -77,18 +85,13 @@ json_option = click.option(
 
 def target_of(values: dict[str, Any]) -> Target:
     """Take the options of `target_options` out of a command's values."""
-    hosts = values.pop("host")
-    if len(hosts) > 1:
-        raise UsageError(
-            f"{len(hosts)} hosts are named: {', '.join(hosts)}",
-            why="a run reaches one host, for now",
-            mend="run it once for each host",
-        )
-    host = hosts[0] if hosts else None
+    named = values.pop("host")
     python, target, queue, as_json = (
         values.pop(name) for name in ("python", "target", "queue", "as_json")
     )
-    return Target(python, target, host, queue, as_json)
+    reach = reaching.Reach.take(values, remote=bool(named))
+    hosts = reaching.hosts(named)
+    return Target(python, target, hosts, hosts != named[:1], queue, as_json, reach)
 
 
 def run(
@@ -103,28 +106,71 @@ def run(
 
     `record`: the verb can do with what the environment records, without a queue.
     """
+    done = outcomes(target, make, writing=writing, quiet=quiet, record=record)
+    if target.several:
+        verb = click.get_current_context().info_name or ""
+        return many.show(done, verb, changes=writing, as_json=target.as_json, quiet=quiet)
+    (one,) = done.outcomes
+    for note in done.notes:
+        click.echo(plain(note), err=True)
+    if one.error is not None:
+        if done.interrupted:
+            one.error.exit_code = ExitCode.INTERRUPTED
+        raise one.error
+    assert one.report is not None
+    code = show(one.report, target.as_json, quiet=quiet)
+    return ExitCode.INTERRUPTED if done.interrupted else code
+
+
+def outcomes(
+    target: Target,
+    make: Callable[[Aim], Conversation[Report]],
+    *,
+    writing: bool = False,
+    quiet: bool = False,
+    record: bool = False,
+) -> Run:
+    """Hold a verb's conversation with every environment of the target.
+
+    An error of a host is its outcome; so is one of the environment here.
+    """
     queues = places.queues(target.queue, needed=not record)
     where = target.target
     if where is not None:
-        where = _elsewhere(where) if target.host else str(_folder(where))
+        where = _elsewhere(where) if target.hosts else str(_folder(where))
     aim = Aim(
         queues,
         places.cache,
         name=queues[0].name if target.queue is not None and queues else target.queue,
         target=where,
         explicit=target.python is not None or target.target is not None,
-        remote=target.host is not None,
+        remote=bool(target.hosts),
+        several=len(target.hosts) > 1,
     )
-    try:
-        report = _converse(target, make(aim), writing)
-    except PatchqError as error:
-        error.mend = target.aimed(error.mend)
-        raise
+    if target.hosts:
+        from patchq import fleet
+
+        options = target.reach.options(target.python, writing=writing)
+        silent = quiet or not target.several or target.as_json
+        total = len(target.hosts)
+        with many.progress(total, changes=writing, quiet=silent) as tell:
+            done = fleet.hold(target.hosts, lambda: make(aim), options, tell)
+    else:
+        done = Run((_here(target, make(aim), writing),))
+    return replace(done, outcomes=tuple(_aimed(target, one) for one in done.outcomes))
+
+
+def _aimed(target: Target, one: Outcome) -> Outcome:
+    """Return an outcome whose commands to type mean the environment that it is about."""
+    if one.error is not None:
+        one.error.mend = target.aimed(one.error.mend, one.host)
+    if one.report is None:
+        return one
     lines, notes = (
-        tuple(target.aimed(line) if "mend: " in line else line for line in some)
-        for some in (report.lines, report.notes)
+        tuple(target.aimed(line, one.host) if "mend: " in line else line for line in some)
+        for some in (one.report.lines, one.report.notes)
     )
-    return show(replace(report, lines=lines, notes=notes), target.as_json, quiet=quiet)
+    return replace(one, report=replace(one.report, lines=lines, notes=notes))
 
 
 def _elsewhere(name: str) -> str:
@@ -148,10 +194,11 @@ def _folder(name: str) -> Path:
     )
 
 
-def _converse(target: Target, conversation: Conversation[Report], writing: bool) -> Report:
-    if target.host is None:
-        from patchq.transport import local
+def _here(target: Target, conversation: Conversation[Report], writing: bool) -> Outcome:
+    """Hold a conversation with the environment of this machine that the target names."""
+    from patchq.transport import local
 
+    try:
         own = places.own_python() if target.target is not None else None
         python = target.python or own or places.interpreter()
         if Path(python).is_dir():
@@ -161,15 +208,10 @@ def _converse(target: Target, conversation: Conversation[Report], writing: bool)
                 why="it must be the environment's interpreter",
                 mend=f"patchq VERB --python {Path(python, inside or 'bin/python')}",
             )
-        return local.converse(python, conversation, writing=writing)
-    if target.host.startswith("command:"):
-        from patchq.transport import command
-
-        argv = shlex.split(target.host.removeprefix("command:"))
-        return command.converse(argv, target.python, conversation, writing=writing)
-    from patchq import fleet
-
-    return fleet.one(target.host, target.python, conversation, writing=writing)
+        report = local.converse(python, conversation, writing=writing)
+    except PatchqError as error:
+        return Outcome("", word_for(error), None, error)
+    return Outcome("", word_of(report), report)
 
 
 def show(report: Report, as_json: bool, *, quiet: bool = False) -> int:

@@ -1,0 +1,73 @@
+"""Which hosts a command line means."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from patchq.errors import UsageError
+from patchq.transport.hostset import collapse, expand
+
+KNOWN = ("gpu1", "gpu2", "gpu10", "web", "old-gpu")
+
+
+@pytest.mark.parametrize(
+    ("specs", "hosts"),
+    [
+        (["a", "b"], ["a", "b"]),
+        (["a,b", "c"], ["a", "b", "c"]),
+        (["gpu[01-03]"], ["gpu01", "gpu02", "gpu03"]),
+        (["gpu[8-10]"], ["gpu8", "gpu9", "gpu10"]),
+        (["gpu[1,3-4]n[1-2]"], ["gpu1n1", "gpu1n2", "gpu3n1", "gpu3n2", "gpu4n1", "gpu4n2"]),
+        (["root@gpu[1-2]:2222"], ["root@gpu1:2222", "root@gpu2:2222"]),
+        (["gpu[1-4],!gpu3"], ["gpu1", "gpu2", "gpu4"]),
+        (["gpu[1-4]", "!gpu[2-3]"], ["gpu1", "gpu4"]),
+        (["root@gpu[1-3]:22,!gpu2"], ["root@gpu1:22", "root@gpu3:22"]),
+        (["gpu*"], ["gpu1", "gpu2", "gpu10"]),
+        (["*gpu*,!old-*"], ["gpu1", "gpu2", "gpu10"]),
+        (["gpu?"], ["gpu1", "gpu2"]),
+        (["admin@gpu?"], ["admin@gpu1", "admin@gpu2"]),
+        (["a,a,b,a"], ["a", "b"]),
+        (["[::1]:22,[fe80::1%eth0]"], ["[::1]:22", "[fe80::1%eth0]"]),
+        (["command:docker exec -i v[1-2],x sh -c"], ["command:docker exec -i v[1-2],x sh -c"]),
+        (["command:kubectl exec -i 'pod*' -- sh -c", "a"], None),
+        ([], []),
+    ],
+)
+def test_lists_ranges_patterns_and_exceptions(specs, hosts):
+    assert list(expand(specs, KNOWN)) == (hosts or specs)
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ("a,,b", "empty host"),
+        (",a", "empty host"),
+        ("gpu[3-1]", "'3-1'"),
+        ("gpu[1-]", "'1-'"),
+        ("gpu[001-02]", "'001-02'"),
+        ("gpu[1-99999]", "'1-99999'"),
+        ("gpu[1-200][1-200]", "cannot be read"),
+        ("no-such-*", "fits no host"),
+        ("a,!b", "takes away no host"),
+        ("a,!a", "no host is left"),
+    ],
+)
+def test_what_cannot_be_meant_is_said(spec, says):
+    with pytest.raises(UsageError) as caught:
+        expand([spec], KNOWN)
+    assert says in caught.value.what
+    assert caught.value.why
+    assert caught.value.mend
+
+
+@given(
+    st.lists(
+        st.from_regex(
+            r"(root@)?[a-z]{1,3}[0-9]{0,3}(\.[a-z]{2})?(:[1-9][0-9]{0,3})?", fullmatch=True
+        ),
+        unique=True,
+        min_size=1,
+    )
+)
+def test_what_is_collapsed_expands_to_the_same_hosts(hosts):
+    assert set(expand([collapse(hosts)], ())) == set(hosts)
