@@ -4,9 +4,8 @@ A user's own repository (`head`) is asked through GitPython, with the user's own
 configuration. The store of releases is never asked that way: its calls run with
 every ``GIT_*`` variable taken away and no configuration or attributes but its own
 (a ``*.py merge=union`` of the user's made a silent wrong merge there), and
-GitPython can only add to the environment of git, not take away.
-
-Every process that is started here is ended here.
+GitPython can only add to the environment of git, not take away. Objects of a
+repository are read as they are (`Batch`), whosever it is: no setting changes them.
 """
 
 from __future__ import annotations
@@ -16,30 +15,34 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from patchq.errors import PatchqError
+from patchq import gitprocess
+from patchq.gitprocess import GitError
+
+__all__ = [
+    "Batch",
+    "GitError",
+    "GitObject",
+    "Snapshot",
+    "commit",
+    "create",
+    "head",
+    "point",
+    "references",
+    "touching",
+]
 
 OLDEST = (2, 38)
 
 # Deterministic on every machine: no text conversion, no filters, no merge drivers.
 ATTRIBUTES = "* -text -ident -filter -export-subst !merge\n"
-_SETTINGS = (
-    "core.attributesFile=/dev/null",
-    "core.hooksPath=/dev/null",
-    "fastimport.unpackLimit=1",
-    "gc.auto=0",
-)
 # The date of a fresh zip member, 1980-01-01: a commit's id says its tree and nothing else.
 _IDENTITY = b"patchq <patchq@localhost> 315532800 +0000"
-
-
-class GitError(PatchqError):
-    """git is missing, too old, or failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +70,8 @@ def head(folder: Path) -> tuple[str | None, bool]:
     repository, since it is another user's.
     """
     place = folder.resolve()
-    top = next((up for up in (place, *place.parents) if (up / ".git").exists()), None)
-    if top is None or not _trusted(top):
+    top = _top(place)
+    if top is None:
         return None, False
     _require()
     import git
@@ -96,6 +99,32 @@ def head(folder: Path) -> tuple[str | None, bool]:
         ) from error
 
 
+def touching(folder: Path, most: int) -> tuple[Path, str, tuple[str, ...]] | None:
+    """Return the commits that touched `folder`, newest first, at most so many.
+
+    With them its repository and its path there, for `Batch`; None where there is no
+    repository that git trusts, or nothing was committed yet.
+    """
+    place = folder.resolve()
+    top = _top(place)
+    if top is None:
+        return None
+    _require()
+    repository, inside = top / ".git", place.relative_to(top).as_posix()
+    with Batch(repository) as batch:
+        if batch.read("HEAD^{commit}") is None:
+            return None
+    where = [] if inside == "." else ["--", f":(top,literal){inside}"]
+    listed = gitprocess.run(repository, "rev-list", f"--max-count={most}", "HEAD", *where)
+    return repository, "" if inside == "." else f"{inside}/", tuple(listed.decode().split())
+
+
+def _top(place: Path) -> Path | None:
+    """Return the folder of the repository around a resolved path, if git trusts it."""
+    top = next((up for up in (place, *place.parents) if (up / ".git").exists()), None)
+    return top if top is not None and _trusted(top) else None
+
+
 def _trusted(top: Path) -> bool:
     """True where the repository is this user's own, as git's safe.directory has it.
 
@@ -111,20 +140,22 @@ def _trusted(top: Path) -> bool:
 def create(repository: Path) -> None:
     """Create a bare repository of SHA-1 objects that no user's setting reaches."""
     _require()
-    _run(None, "init", "--quiet", "--bare", "--object-format=sha1", "--template=", str(repository))
+    gitprocess.run(
+        None, "init", "--quiet", "--bare", "--object-format=sha1", "--template=", str(repository)
+    )
     (repository / "info").mkdir(exist_ok=True)
     (repository / "info" / "attributes").write_text(ATTRIBUTES)
 
 
 def references(repository: Path, prefix: str) -> tuple[str, ...]:
     """Return the names of the references below `prefix`, without it."""
-    text = _run(repository, "for-each-ref", "--format=%(refname)", prefix).decode()
+    text = gitprocess.run(repository, "for-each-ref", "--format=%(refname)", prefix).decode()
     return tuple(line.removeprefix(prefix) for line in text.split("\n") if line)
 
 
 def point(repository: Path, reference: str, commit: str) -> None:
     """Make `reference` name `commit`, whatever it named before."""
-    _run(repository, "update-ref", reference, commit)
+    gitprocess.run(repository, "update-ref", reference, commit)
 
 
 def commit(repository: Path, snapshots: Sequence[Snapshot]) -> tuple[str, ...]:
@@ -132,8 +163,10 @@ def commit(repository: Path, snapshots: Sequence[Snapshot]) -> tuple[str, ...]:
 
     No reference names them: until `point` does, nothing is visible.
     """
-    with _process(repository, "fast-import", "--quiet", "--done", "--date-format=raw") as process:
-        stream, answers = _pipes(process)
+    with gitprocess.running(
+        repository, "fast-import", "--quiet", "--done", "--date-format=raw"
+    ) as process:
+        stream, answers = gitprocess.pipes(process)
         # A git that died has said why; `_process` raises that.
         with suppress(BrokenPipeError):
             for mark, snapshot in enumerate(snapshots, 1):
@@ -161,7 +194,7 @@ class Batch:
 
     def __exit__(self, *_: object) -> None:
         if self._process is not None:
-            _end(self._process)
+            gitprocess.end(self._process)
             self._process = None
 
     def read(self, name: str) -> GitObject | None:
@@ -169,13 +202,13 @@ class Batch:
         if "\n" in name:
             return None
         if self._process is None:
-            self._process = _start(self._repository, "cat-file", "--batch")
-        questions, answers = _pipes(self._process)
+            self._process = gitprocess.start(self._repository, "cat-file", "--batch")
+        questions, answers = gitprocess.pipes(self._process)
         try:
             questions.write(name.encode(errors="surrogateescape") + b"\n")
             questions.flush()
         except BrokenPipeError as error:
-            raise _failure(["cat-file"], self._repository, "it ended early") from error
+            raise gitprocess.failure(["cat-file"], self._repository, "it ended early") from error
         answer = answers.readline().decode(errors="surrogateescape")
         if answer.endswith((" missing\n", " ambiguous\n")):
             return None
@@ -183,21 +216,10 @@ class Batch:
             oid, kind, size = answer.split()
             data = answers.read(int(size) + 1)[:-1]
         except ValueError as error:
-            raise _failure(["cat-file"], self._repository, f"it answered {answer!r}") from error
+            raise gitprocess.failure(
+                ["cat-file"], self._repository, f"it answered {answer!r}"
+            ) from error
         return GitObject(oid, kind, data)
-
-
-def isolated(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return `environ` without anything that changes what git does to the store."""
-    kept = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
-    return kept | {
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-        "LC_ALL": "C",
-    }
 
 
 def _import(stream: IO[bytes], mark: int, snapshot: Snapshot) -> None:
@@ -215,65 +237,10 @@ def _import(stream: IO[bytes], mark: int, snapshot: Snapshot) -> None:
     stream.write(b"\nreset %s\nfrom %s\n\n" % (reference, b"0" * 40))
 
 
-def _run(repository: Path | None, *arguments: str) -> bytes:
-    with _process(repository, *arguments) as process:
-        questions, answers = _pipes(process)
-        questions.close()
-        output = answers.read()
-    return output
-
-
-@contextmanager
-def _process(repository: Path | None, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Run git around the block; raise `GitError` if it does not end well."""
-    process = _start(repository, *arguments)
-    try:
-        yield process
-        said, status = _end(process)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            _end(process)
-    if status:
-        raise _failure(arguments, repository, said or f"exit status {status}")
-
-
-def _start(repository: Path | None, *arguments: str) -> subprocess.Popen[bytes]:
-    place = [] if repository is None else [f"--git-dir={repository}"]
-    settings = [word for setting in _SETTINGS for word in ("-c", setting)]
-    try:
-        return subprocess.Popen(
-            ["git", *place, *settings, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=isolated(os.environ),
-        )
-    except FileNotFoundError as error:
-        raise _missing() from error
-
-
-def _end(process: subprocess.Popen[bytes]) -> tuple[str, int]:
-    """Close the process's pipes, wait, and return what it complained of and its status."""
-    questions, answers = _pipes(process)
-    assert process.stderr is not None
-    with suppress(BrokenPipeError):
-        questions.close()
-    with answers, process.stderr:
-        said = process.stderr.read().decode(errors="replace").strip()
-        return said, process.wait()
-
-
-def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    return process.stdin, process.stdout
-
-
 @functools.cache
 def _require() -> None:
     """Raise `GitError` unless git is there and new enough."""
-    found = _run(None, "version").decode()
+    found = gitprocess.run(None, "version").decode()
     numbers = re.search(r"(\d+)\.(\d+)", found)
     if numbers is None or (int(numbers[1]), int(numbers[2])) < OLDEST:
         raise GitError(
@@ -281,20 +248,3 @@ def _require() -> None:
             why=f"found {found.strip()!r}, expected git 2.38 or newer",
             mend="install a newer git and put it first on PATH",
         )
-
-
-def _missing() -> GitError:
-    return GitError(
-        "git is not there",
-        why="no program 'git' on PATH; patchq keeps pristine releases in a git repository",
-        mend="install git 2.38 or newer (apt-get install git)",
-    )
-
-
-def _failure(arguments: Sequence[str], repository: Path | None, said: str) -> GitError:
-    where = "" if repository is None else f" in {repository}"
-    return GitError(
-        f"git {arguments[0]} failed{where}",
-        why=said,
-        mend="git version" if repository is None else f"git --git-dir={repository} fsck",
-    )

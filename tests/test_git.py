@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from patchq import git
+from patchq import git, gitprocess
 from patchq.releases import trees
 
 
@@ -105,7 +105,7 @@ def test_a_repository_that_git_cannot_read_is_an_error_in_three_parts(committed)
 def test_no_variable_of_gits_and_no_file_of_the_users_reaches_the_store():
     given = {"GIT_DIR": "/x", "GIT_CONFIG_COUNT": "1", "PATH": "/bin", "HOME": "/home/me"}
 
-    kept = git.isolated(given)
+    kept = gitprocess.isolated(given)
 
     assert kept["PATH"] == "/bin"
     assert not {"GIT_DIR", "GIT_CONFIG_COUNT"} & set(kept)

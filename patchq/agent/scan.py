@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from patchq.agent import facts, obstacles, protocol, record, state
 from patchq.agent.environment import Environment, locate, user, with_patches
@@ -35,8 +35,7 @@ def survey(request: Message) -> Tuple[Message, Dict[str, bytes]]:
             blobs[found.sha256] = data
     unfinished = state.interrupted(here.home)
     busy = state.writer(here.home) if unfinished else None
-    receipts, broken = state.receipts(here.home) if "ledger" in want else ([], None)
-    receipts = _newest(receipts)
+    receipts, broken = _ledger(here, want, unfinished)
     answer = {
         "python": {
             "version": "%d.%d.%d" % sys.version_info[:3],
@@ -56,12 +55,46 @@ def survey(request: Message) -> Tuple[Message, Dict[str, bytes]]:
         "patches": {},
         "ledger": receipts,
         "ledger_broken": broken,
+        "records": with_patches(request.get("target")) if "records" in want else None,
     }
     if "patches" in want:
         texts = state.patches(here.home)
         answer["patches"] = {name: len(text) for name, text in texts.items()}
         blobs.update(texts)
     return answer, blobs
+
+
+def _ledger(
+    here: Environment, want: Sequence[str], unfinished: Optional[Message]
+) -> Tuple[List[Message], Optional[str]]:
+    """Return the receipts that are wanted, and what shows that the ledger is not whole.
+
+    "ledger": all that there is room for; "last": the last one.
+    """
+    if "ledger" not in want and "last" not in want:
+        return [], None
+    receipts, broken = state.receipts(here.home)
+    broken = broken or (None if unfinished else _cut(here, receipts))
+    return _newest(receipts) if "ledger" in want else receipts[-1:], broken
+
+
+def _cut(here: Environment, receipts: List[Message]) -> Optional[str]:
+    """Return what the ledger lacks that the record of what is applied speaks of."""
+    if here.state is None:
+        return None
+    if not receipts:
+        return "the ledger is gone, and patches are on"
+    known = {one["id"] for one in receipts}
+    named = [patch.get("receipt") for patch in here.state["stack"]]
+    lost = [str(name) for name in named if name and name not in known]
+    if lost:
+        return "the ledger lacks receipt %s, by which patches are on" % ", ".join(
+            dict.fromkeys(lost)
+        )
+    last, now = receipts[-1].get("generation"), here.state["generation"]
+    if last != now:
+        return "the ledger ends at generation %s, the record is of %s" % (last, now)
+    return None
 
 
 def _newest(receipts: List[Message]) -> List[Message]:
@@ -82,14 +115,18 @@ def records(request: Message) -> Tuple[Message, Dict[str, bytes]]:
 
 
 def read(request: Message) -> Tuple[Message, Dict[str, bytes]]:
-    """Answer with the contents of files, and of the originals that are kept of some."""
+    """Answer with the contents of files, and of the originals that are kept of some.
+
+    Contents of files whose digest is in `known` do not come along.
+    """
     here = locate(dict(request, paths=list(request.get("paths") or ())))
+    known = frozenset(request.get("known") or ())
     blobs: Dict[str, bytes] = {}
     files: Dict[str, Optional[str]] = {}
     for path in request.get("paths") or ():
         found, data = facts.look(here.at(path))
         files[path] = found.sha256
-        if found.sha256 is not None:
+        if found.sha256 is not None and found.sha256 not in known:
             blobs[found.sha256] = data
     originals: Dict[str, Optional[str]] = {}
     for path in request.get("originals") or ():

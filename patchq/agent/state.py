@@ -188,7 +188,8 @@ def interrupted(folder: str) -> Optional[Dict[str, Any]]:
         found = _document(name + ".go", forms.INTERRUPTED)
     if found is None:
         return None
-    return {"id": found["id"], "go": go, "verb": found["verb"], "since": found["since"]}
+    said = {key: found[key] for key in ("id", "verb", "since")}
+    return dict(said, go=go, dist_info=found.get("dist_info"))
 
 
 def damaged(path: str, why: str) -> RefusalError:

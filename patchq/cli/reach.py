@@ -1,0 +1,205 @@
+"""The verbs that go over hosts: which of them has what."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from patchq.cli import many
+from patchq.cli.plain import plain
+from patchq.cli.run import Target, outcomes, target_of, target_options
+from patchq.errors import ExitCode, UsageError
+from patchq.outcome import Outcome, Run, Word
+from patchq.report import SCHEMA
+from patchq.transport.hostset import collapse
+
+_COLUMNS = (
+    "host queue distribution version release word why paths behind commit "
+    "receipt time who whence site mend"
+).split()
+# What a spreadsheet takes for the beginning of a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# Colour repeats what the word says.
+_COLOURS = {"current": "green", "upstream": "green", "missing": "yellow", "absent": "dim"}
+
+
+@click.command(short_help="Say in a word how each environment stands")
+@click.option("--verify", is_flag=True, help="Hash every text file of the distribution, too.")
+@click.option("--csv", "as_csv", is_flag=True, help="Answer with comma-separated values.")
+@target_options
+def audit(verify: bool, as_csv: bool, **values: Any) -> int:
+    """Say in one word how each queue stands in each environment; nothing is written there.
+
+    Words: current, behind, partial, missing, drifted, interrupted, orphaned,
+    unrecorded, unmanaged, unknown, upstream, no series, absent, unreachable.
+    Exit code 0 where all is as it should be, 5 where something is not, 4 where
+    a host could not be asked. With --verify every file is compared with the
+    release store, or with RECORD where the release was not fetched.
+
+    \b
+    Examples:
+      patchq audit -H 'gpu[01-64]' --queue kimi-k2.5-eagle3
+      patchq audit --verify --csv -H 'gpu*' > audit.csv
+    """
+    from patchq.conversation import audit as asking
+
+    target = target_of(values)
+    if as_csv and target.as_json:
+        raise UsageError(
+            "--csv and --json do not go together",
+            why="there is one answer, in one form",
+            mend="leave one of them out",
+        )
+    done = outcomes(target, lambda aim: asking.audit(aim, verify), quiet=as_csv, record=True)
+    _only_usage(target, done)
+    rows = [row for one in done.outcomes for row in _rows(target, one)]
+    code = _exit_code(done)
+    if target.as_json:
+        document = {
+            "schema": SCHEMA,
+            "verb": "audit",
+            "rows": rows,
+            "counts": _counts(rows),
+            "interrupted": done.interrupted,
+            "notes": list(done.notes),
+            "exit_code": int(code),
+        }
+        click.echo(json.dumps(document, indent=1))
+    elif as_csv:
+        click.echo(_csv(rows), nl=False)
+    else:
+        _show(rows, bool(target.hosts))
+    if not target.as_json:
+        _tell(done, rows)
+    return code
+
+
+def _only_usage(target: Target, done: Run) -> None:
+    """Raise what is wrong with the command line, or with the environment here."""
+    errors = [one.error for one in done.outcomes if one.error is not None]
+    usage = len(errors) == len(done.outcomes) and all(isinstance(e, UsageError) for e in errors)
+    if errors and (usage or not target.hosts):
+        raise errors[0]
+
+
+def _exit_code(done: Run) -> ExitCode:
+    if done.interrupted:
+        return ExitCode.INTERRUPTED
+    if any(one.report is None for one in done.outcomes):
+        return ExitCode.HOST_FAILED
+    codes = {one.report.exit_code for one in done.outcomes if one.report is not None}
+    return ExitCode.FINDING if ExitCode.FINDING in codes else ExitCode.DONE
+
+
+def _rows(target: Target, one: Outcome) -> list[dict[str, Any]]:
+    """Return the rows of one host; a host that could not be asked has one, too."""
+    if one.report is None:
+        assert one.error is not None
+        word = "unreachable" if one.word is Word.UNREACHABLE else "failed"
+        error = {"what": one.error.what, "why": one.error.why, "mend": one.error.mend}
+        row = {"host": one.host, "word": word, "why": one.error.what, "mend": one.error.mend}
+        return [{**row, "error": error}]
+    found: Any = one.report.document["rows"]
+    return [
+        {"host": one.host, **row, "mend": row["mend"] and target.aimed(row["mend"], one.host)}
+        for row in found
+    ]
+
+
+def _counts(rows: Iterable[dict[str, Any]]) -> dict[str, int]:
+    return dict(Counter(row["word"] for row in rows).most_common())
+
+
+def _csv(rows: Iterable[dict[str, Any]]) -> str:
+    """Return the rows as a spreadsheet can be given them: no cell is a formula."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for row in rows:
+        receipt = row.get("receipt") or {}
+        cells = {
+            **row,
+            "paths": " ".join(row.get("paths") or ()),
+            "receipt": receipt.get("id"),
+            **{key: receipt.get(key) for key in ("time", "who", "whence")},
+        }
+        writer.writerow([_cell(cells.get(name)) for name in _COLUMNS])
+    return text.getvalue()
+
+
+def _cell(value: object) -> str:
+    text = "" if value is None else plain(str(value))
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _show(rows: list[dict[str, Any]], remote: bool) -> None:
+    """Print the table; on a terminal a word has a colour, too."""
+    headings = ["HOST"] * remote + ["QUEUE", "VERSION", "WORD", "DETAIL"]
+    cells = [
+        [many.name(row["host"])] * remote
+        + [row.get("queue") or "-", row.get("version") or "-", row["word"]]
+        + [plain(row["why"]).replace("\n", " ")]
+        for row in rows
+    ]
+    cells = [[plain(cell) for cell in row] for row in cells]
+    lines = many.table(headings, cells).split("\n")
+    if not sys.stdout.isatty():
+        click.echo("\n".join(line.rstrip() for line in lines))
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(Text(lines[0], style="bold"))
+    columns = [*zip(headings, *cells, strict=True)][:-2]
+    start = sum(max(len(cell) for cell in column) + 2 for column in columns)
+    for line, row in zip(lines[1:], rows, strict=True):
+        text = Text(line.rstrip())
+        colour = _COLOURS.get(row["word"], "red")
+        text.stylize(colour, start, start + len(row["word"]))
+        console.print(text)
+
+
+def _tell(done: Run, rows: list[dict[str, Any]]) -> None:
+    """Say on stderr what to type, equal texts once, and how many rows have which word."""
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        error = row.get("error") or {}
+        texts = [error.get("why"), row.get("mend")]
+        same = [_nameless(str(text or ""), row["host"]) for text in texts]
+        if any(same):
+            groups.setdefault((row["word"], *same), []).append(row)
+    for alike in groups.values():
+        first = alike[0]
+        hosts = collapse(dict.fromkeys(row["host"] for row in alike if row["host"]))
+        lines = [f"{first['word']} on {hosts}" if hosts else first["word"]]
+        if first.get("error"):
+            lines.append("  why: " + "\n       ".join(first["error"]["why"].split("\n")))
+        if first.get("mend"):
+            lines.append(f"  mend: {first['mend']}")
+        click.echo(plain("\n".join(lines)), err=True)
+    for note in done.notes:
+        click.echo(plain(note), err=True)
+    told = ", ".join(f"{number} {word}" for word, number in _counts(rows).items())
+    click.echo(f"{len(rows)} {'row' if len(rows) == 1 else 'rows'}: {told}", err=True)
+
+
+def _nameless(text: str, host: str) -> str:
+    """Return a text as it is for any host, so that equal ones are told once."""
+    if host.startswith("command:"):
+        bare = host.removeprefix("command:")
+    else:
+        bare = host.rpartition("@")[2].partition(":")[0]
+    for name in filter(None, (host, bare)):
+        text = text.replace(name, "HOST")
+    return text
+
+
+COMMANDS = {"audit": audit}

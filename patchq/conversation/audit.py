@@ -1,0 +1,187 @@
+"""`audit`: which word each queue deserves in one environment. Nothing is written there.
+
+One survey per distribution, hashes only; files are read only to judge sketches, where no
+series fits, and each content once a run.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from patchq.audit import judge, verified
+from patchq.audit.finding import Case, Finding, Receipt, Word
+from patchq.conversation import answers, look, selection, upstream, verify, view
+from patchq.errors import ExitCode
+from patchq.model import Survey
+from patchq.queue import store
+from patchq.queue.history import History
+from patchq.report import Report
+from patchq.transport.channel import Conversation
+
+# Verbs that work with one queue, as a mend names them.
+_QUEUED = re.compile(r"\bpatchq (push|pop|diff|check)\b")
+_WANT = view.Want(more=("last", "records"))
+
+
+def audit(aim: view.Aim, verifying: bool = False) -> Conversation[Report]:
+    """Say a word for each queue in sight, and for each that is on the record there.
+
+    `verifying`: every text file of a distribution is hashed, too.
+    """
+    todo = list(dict.fromkeys(queue.distribution for queue in aim.queues))
+    rows: list[dict[str, Any]] = []
+    if not todo:
+        reply = yield aim.request("records", "")
+        todo += reply.message["ok"]["records"]
+    surveyed: set[str] = set()
+    while todo:
+        distribution = todo.pop(0)
+        surveyed.add(_normal(distribution))
+        found, more = yield from _rows(aim, distribution, verifying)
+        rows += found
+        todo += [name for name in more if _normal(name) not in surveyed.union(map(_normal, todo))]
+    if not rows:
+        raise selection.none(aim, [])
+    if len(rows) > 1:
+        for row in rows:
+            row["mend"] = _QUEUED.sub(rf"\g<0> --queue {row['queue']}", row["mend"] or "") or None
+    wanted = aim.name is not None
+    good = all(Word(row["word"]).good(wanted) for row in rows)
+    lines = tuple(
+        f"{row['queue']}  {row['version'] or '-'}  {row['word']}  {row['why']}".rstrip()
+        for row in rows
+    )
+    code = ExitCode.DONE if good else ExitCode.FINDING
+    return Report(lines, (), {"verb": "audit", "rows": rows}, code)
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _rows(
+    aim: view.Aim, distribution: str, verifying: bool
+) -> Conversation[tuple[list[dict[str, Any]], list[str]]]:
+    """Return the rows of one distribution, and the distributions that have a record there."""
+    queues = [queue for queue in aim.queues if queue.distribution == distribution]
+    every = [lock for queue in queues for lock in aim.locks(queue).values()]
+    survey, reply = yield from look.survey(aim, distribution, every, _WANT)
+    ok = reply.message["ok"]
+    checked = None
+    if verifying and survey.installed is not None:
+        checked = yield from verify.verify(aim, distribution, survey)
+    rows = []
+    for case, queue in _cases(aim, queues, survey, ok):
+        finding = judge.judge(case)
+        if finding.word is Word.NO_SERIES and case.in_sight:
+            proof = yield from upstream.proof(aim, queue, survey)
+            if proof:
+                finding = Finding(Word.UPSTREAM, proof)
+        if checked is not None:
+            finding = verified.judged(finding, checked, bool(survey.stack))
+        rows.append(_row(distribution, case, finding, checked, ok))
+    return rows, list(ok.get("records") or ())
+
+
+def _cases(
+    aim: view.Aim, queues: list[store.Queue], survey: Survey, ok: Mapping[str, Any]
+) -> Iterator[tuple[Case, store.Queue]]:
+    """Yield a case per queue in sight, and per queue that is on record and is not."""
+    last = _last(ok)
+    orphans = (ok.get("state") or {}).get("stack", ()) if survey.orphaned else ()
+    recorded = [one.queue for one in survey.stack] + [one["queue"] for one in orphans]
+    if last is not None and not survey.stack and not survey.orphaned:
+        recorded += [name for name, _, _ in last.applied]
+    known = {queue.name for queue in queues}
+    hidden = [
+        store.Queue(name, Path(name), "", summary="")
+        for name in dict.fromkeys(recorded)
+        if name not in known and aim.name in (None, name)
+    ]
+    for queue in (*queues, *hidden):
+        past = aim.shared.once(("history", queue.folder), functools.partial(History, queue))
+        case = Case(
+            queue.name,
+            survey,
+            aim.locks(queue),
+            in_sight=queue.name in known,
+            last=last,
+            lost=tuple(one["patch"] for one in orphans if one["queue"] == queue.name),
+            moved=_moved(survey, ok),
+            busy=ok.get("busy"),
+            past=past.past,
+            edited=past.edited,
+            dirty=past.is_dirty,
+        )
+        yield case, queue
+
+
+def _moved(survey: Survey, ok: Mapping[str, Any]) -> bool:
+    """Return whether the journal that is there is of another dist-info than the installed."""
+    journal = (survey.interrupted or {}).get("dist_info")
+    have = ok.get("installed")
+    if not isinstance(journal, dict) or not have:
+        return False
+    now = (have["dist_info"], have.get("metadata"))
+    return now != (journal.get("name"), journal.get("metadata"))
+
+
+def _last(ok: Mapping[str, Any]) -> Receipt | None:
+    """Return the ledger's last receipt, None where there is none that has its form."""
+    found = answers.receipts_of(ok)
+    if not found:
+        return None
+    one = found[-1]
+    applied = one.get("applied")
+    return Receipt(
+        one["id"],
+        one["time"],
+        one["verb"],
+        str(one.get("who") or "somebody"),
+        str(one.get("whence") or "?"),
+        str(one["commit"]) if one.get("commit") else None,
+        bool(one.get("dirty")),
+        tuple(
+            (str(each[0]), str(each[1]), str(each[2]))
+            for each in (applied if isinstance(applied, list) else ())
+            if isinstance(each, list) and len(each) == 3
+        ),
+    )
+
+
+def _row(
+    distribution: str,
+    case: Case,
+    finding: Finding,
+    checked: verified.Checked | None,
+    ok: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return a finding as ``--json`` has it (docs/formats.md)."""
+    survey = case.survey
+    broken = ok.get("ledger_broken")
+    why = f"{finding.why}; the ledger is not whole: {broken}" if broken else finding.why
+    row: dict[str, Any] = {
+        "queue": case.queue,
+        "distribution": survey.installed.name if survey.installed else distribution,
+        "version": survey.installed.version if survey.installed else None,
+        "release": finding.release,
+        "word": finding.word.value,
+        "why": why,
+        "mend": finding.mend or None,
+        "paths": list(finding.paths),
+        "patches": [one.patch for one in case.held],
+        "behind": finding.behind,
+        "commit": finding.commit,
+        "receipt": case.last.to_json() if case.last else None,
+        "ledger_broken": broken,
+        "site": survey.site or None,
+        "python": survey.python,
+        "environment": survey.environment or None,
+        "ephemeral": bool(ok.get("ephemeral")),
+        "refusal": dict(survey.refusal) if survey.refusal else None,
+    }
+    return row if checked is None else row | checked.to_json()
