@@ -19,7 +19,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
+
+import bench_fleet  # noqa: E402
 
 from tests import ssh_lab, world  # noqa: E402  (the checkout's own lab and wheel maker)
 
@@ -193,9 +195,9 @@ RECEIPT = """
 import asyncio, os, sys, time
 from pathlib import Path
 from patchq.cli import places
-from patchq.conversation import move, view
+from patchq.conversation import commit, move, view
 from patchq.conversation.goal import Upto
-from patchq.fleet import one
+from patchq import fleet
 from patchq.queue import store
 from patchq.queue.heads import Heads
 import git, platformdirs, patchq.engine.apply, patchq.engine.diff, patchq.queue.patchfile
@@ -203,9 +205,9 @@ verb, queue, target = sys.argv[1:]
 aim = view.Aim((store.open(Path(queue)),), places.cache, Path(queue).name, target, True)
 verb = {"push": move.push, "pop": move.pop}[verb]
 start = time.perf_counter()
-ground = move.Ground("bench", "bench", Heads(aim.queues))
-report = one("bench", None, verb(aim, ground, Upto(None, True)), writing=True)
-print(time.perf_counter() - start, int(report.exit_code))
+ground = commit.Ground("bench", "bench", Heads(aim.queues))
+run = fleet.hold(["bench"], lambda: verb(aim, ground, Upto(None, True)), fleet.Options())
+print(time.perf_counter() - start, int(run.outcomes[0].report.exit_code))
 """
 
 
@@ -258,6 +260,7 @@ def ssh() -> None:
 def main() -> None:
     """Run the named benchmarks, or all."""
     every = {"local": local, "start": start, "fetch": fetch, "ssh": ssh}
+    every |= {"slope": bench_fleet.slope, "fleet": bench_fleet.fleet}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *every])
     parser.add_argument("--sizes", default="10,100,1000")
