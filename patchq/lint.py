@@ -1,18 +1,18 @@
 """Whether a queue keeps its promises on the pristine releases it was made for.
 
 Every patch of a series is applied to the release's text and judged there; its
-sketch must be false below and true above (docs/sketches.md, R16). The lock that
-a push relies on is made of the same steps.
+sketch must be false below and true above, and every hunk guarded (docs/sketches.md,
+R16). The lock that a push relies on is made of the same steps.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchq.engine import apply, judge, sketch
+from patchq.engine import apply, judge, sketch, takeback, unasked
 from patchq.errors import ExitCode, PatchqError, UsageError
 from patchq.model import Lock, Patch, Series, Sha256, sha256
 from patchq.queue import lock as locks
@@ -24,7 +24,11 @@ from patchq.report import Report
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One patch of one release: what is wrong, and how many claims its sketch makes."""
+    """One patch of one release: what is wrong, and how many claims its sketch makes.
+
+    `guards`: what breaks without each hunk, where the patch is good as a whole;
+    `unasked`: what the sketch does not ask of this release.
+    """
 
     release: str
     patch: str
@@ -32,6 +36,18 @@ class Judged:
     claims: int
     reads: Mapping[str, Sha256 | None]
     verdict: judge.Verdict | None = None
+    guards: tuple[takeback.Guard, ...] = ()
+    unasked: tuple[unasked.Unasked, ...] = ()
+
+    @property
+    def notes(self) -> Iterator[str]:
+        """What is to be known and is no fault."""
+        for one in self.unasked:
+            yield f"not asked of {self.release}: {one}"
+        for guard in self.guards:
+            if guard.nature:
+                place = f"{guard.piece.path}:{guard.piece.line or 1}"
+                yield f"{place}: {guard.piece} cannot be guarded: {guard.nature}"
 
     def to_json(self) -> dict[str, object]:
         """Return the result as ``--json`` shows it."""
@@ -40,6 +56,8 @@ class Judged:
             "patch": self.patch,
             "claims": self.claims,
             "faults": list(self.faults),
+            "hunks": [guard.to_json() for guard in self.guards],
+            "unasked": [one.to_json() for one in self.unasked],
         }
 
 
@@ -53,21 +71,18 @@ def lint(queue: queues.Queue, only: str | None, *, cache: Path, write: bool) -> 
         )
     lines: list[str] = []
     judged: list[Judged] = []
-    faults: list[str] = []
-    for release in (only,) if only else queue.releases:
+    wanted = (only,) if only else queue.releases
+    faults = _missing(queue, wanted, cache)
+    for release in wanted:
         series = queues.load(queue, release)
         with releases.Store(queue.distribution, cache / "releases") as store:
             if not store.has(release):
-                raise PatchqError(
-                    f"the pristine text of {queue.distribution} {release} is not here",
-                    why="a series is judged on the release that it was made for",
-                    mend=f"patchq fetch {queue.distribution}=={release}",
-                )
+                continue
             results, fresh = _series(queue, series, store)
         judged += results
         for one in results:
             lines.append(f"{release} {one.patch}: {_word(one)}")
-            lines += [f"    {fault}" for fault in one.faults]
+            lines += [f"    {said}" for said in (*one.faults, *one.notes)]
         if fresh is None and write:
             lines.append(f"{release} series.lock not written: not every patch applies")
         if fresh is not None:
@@ -86,6 +101,23 @@ def lint(queue: queues.Queue, only: str | None, *, cache: Path, write: bool) -> 
     return Report(tuple(lines), tuple(faults), document, code)
 
 
+def _missing(queue: queues.Queue, wanted: tuple[str, ...], cache: Path) -> list[str]:
+    """Return a fault for each release that is not here; with none here there is nothing to say."""
+    with releases.Store(queue.distribution, cache / "releases") as store:
+        missing = [release for release in wanted if not store.has(release)]
+    if len(missing) == len(wanted):
+        raise PatchqError(
+            f"the pristine text of {queue.distribution} {missing[0]} is not here",
+            why="a series is judged on the release that it was made for",
+            mend=f"patchq fetch {queue.distribution}=={missing[0]}",
+        )
+    return [
+        f"{release} not judged: its pristine text is not here; "
+        f"mend: patchq fetch {queue.distribution}=={release}"
+        for release in missing
+    ]
+
+
 def _keep(cache: Path, fresh: Lock, results: list[Judged]) -> None:
     """Remember the verdicts, so that a push need not judge these steps again."""
     kept = verdicts.VerdictCache(cache / "verdicts")
@@ -98,7 +130,11 @@ def _keep(cache: Path, fresh: Lock, results: list[Judged]) -> None:
 def _word(one: Judged) -> str:
     if one.faults:
         return "1 fault" if len(one.faults) == 1 else f"{len(one.faults)} faults"
-    return f"good, {one.claims} claim{'' if one.claims == 1 else 's'} false below and true above"
+    claims = f"good, {one.claims} claim{'' if one.claims == 1 else 's'} false below and true above"
+    kept = sum(bool(guard.by) for guard in one.guards)
+    return (
+        f"{claims}, {kept} of {len(one.guards)} hunk{'' if len(one.guards) == 1 else 's'} guarded"
+    )
 
 
 def _lock(
@@ -226,7 +262,13 @@ def _patch(
     findings = verdict.findings
     if not any(one.kind == "syntax" for one in findings):  # else no claim could hold
         findings += judge.lint(verdict)
-    faults = [_said(one) for one in findings]
+    held: tuple[takeback.Guard, ...] = ()
+    if verdict.holds and verdict.above:
+        back = takeback.Back(patch, tree.get, release, read, listing=listing)
+        held = tuple(back.guards(parsed))
+        findings += tuple(one.finding() for one in held if one.bare)
+    faults = tuple(_said(one) for one in findings)
     texts = {path: read(path) for path in verdict.reads}
     reads = {path: None if text is None else sha256(text) for path, text in texts.items()}
-    return Judged(release, patch.name, tuple(faults), len(verdict.above), reads, verdict)
+    left = () if parsed is None else unasked.unasked(parsed, release)
+    return Judged(release, patch.name, faults, len(verdict.above), reads, verdict, held, left)

@@ -99,7 +99,11 @@ def diff(file: tuple[str, ...], patch: str | None, pending: bool, **values: Any)
 @click.command(short_help="Show the environment's receipts")
 @target_options
 def log(**values: Any) -> int:
-    """Show the environment's receipts, newest first: who did what, from where, when."""
+    """Show the environment's receipts, newest first: who did what, from where, when.
+
+    Exit code 5 where the ledger is cut or edited: a line that does not follow the
+    one before it, or patches that are on by a receipt that is not there.
+    """
     from patchq.conversation import show
 
     return run(target_of(values), show.log, record=True)
@@ -118,6 +122,27 @@ def check(patch: str | None, **values: Any) -> int:
     return run(target_of(values), lambda aim: show.check(aim, patch))
 
 
+@click.command(short_help="Show which patches touch the same lines")
+@click.argument("patch", nargs=-1)
+@target_options
+def overlap(patch: tuple[str, ...], **values: Any) -> int:
+    """Show the pairs of patches that touch the same file, or those that PATCH is in.
+
+    Looked at are the applied patches and the series that fits of each queue in sight, or
+    of --queue. Lines are those of the release's file. Patches of two queues come first:
+    "apart" can be pushed on each other; "overlap" and "too close" can not. Those of one
+    queue are in order. Exit code 2 where no two patches touch the same file.
+
+    \b
+    Examples:
+      patchq overlap
+      patchq overlap 20-kimi-k25-eagle3 --queue kimi-k2.5-eagle3
+    """
+    from patchq.conversation import overlap as overlapping
+
+    return run(target_of(values), lambda aim: overlapping.overlap(aim, patch), record=True)
+
+
 COMMANDS = {
     "status": status,
     "series": series,
@@ -128,6 +153,7 @@ COMMANDS = {
     "previous": previous,
     "files": files,
     "diff": diff,
+    "overlap": overlap,
     "log": log,
     "check": check,
 }

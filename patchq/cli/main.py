@@ -22,6 +22,9 @@ from patchq.report import SCHEMA
 
 # Heading -> verb -> (module, one line). The order is the order of --help.
 VERBS: dict[str, dict[str, tuple[str, str]]] = {
+    "Make patches": {
+        "sketch": ("make", "Draft the post-condition that a patch implies"),
+    },
     "Arrange the queue": {
         "queues": ("arrange", "List the queues in sight and their releases"),
         "lint": ("arrange", "Judge a queue's series on its pristine releases"),
@@ -43,11 +46,15 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "previous": ("look", "Name the patch below the top"),
         "files": ("look", "Name the files that a patch touches"),
         "diff": ("look", "Show what a patch changes, or what nobody recorded"),
+        "overlap": ("look", "Show which patches touch the same lines"),
         "log": ("look", "Show the environment's receipts"),
         "check": ("look", "Judge the post-conditions on what is there"),
     },
     "Follow upstream": {
         "fetch": ("follow", "Read a release's pristine text from the index"),
+    },
+    "Reach hosts": {
+        "audit": ("reach", "Say in a word how each environment stands"),
     },
 }
 HOME = {verb: module for verbs in VERBS.values() for verb, (module, _) in verbs.items()}

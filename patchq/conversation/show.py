@@ -2,108 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 from patchq import standing
-from patchq.conversation import answers, files, judging, look, names, pristine, view
+from patchq.conversation import answers, files, look, names, pristine, view
+from patchq.conversation.checking import check as check  # the verbs that look in, in one place
 from patchq.conversation.goal import Upto
 from patchq.engine import diff
-from patchq.engine.verdict import Claim
 from patchq.errors import ExitCode, PatchqError
-from patchq.queue import sketches as sketches_of
 from patchq.report import Report
 from patchq.transport.channel import Conversation
 
 # How the log marks patches, by the direction in which they went.
 SIGNS = (("push", "+"), ("pop", "-"))
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """How one patch's post-condition stands in an environment."""
-
-    patch: str
-    held: int
-    asked: int
-    misses: tuple[str, ...]
-
-    @property
-    def word(self) -> str:
-        """ "holds", "fails", or "not asked" where no claim speaks of this release."""
-        return "not asked" if not self.asked else "fails" if self.misses else "holds"
-
-
-def check(aim: view.Aim, only: str | None) -> Conversation[Report]:
-    """Judge the post-conditions on what is there, applied or not."""
-    from patchq.engine import sketch
-
-    sketches = {
-        queue.name: {
-            release: sketches_of.load(queue, release) for release in (*queue.releases, None)
-        }
-        for queue in aim.queues
-    }
-    parsed = {
-        text: sketch.load(text, name=name)
-        for one in sketches.values()
-        for some in one.values()
-        for name, text in some.values()
-    }
-    paths = tuple(dict.fromkeys(path for one in parsed.values() for path in one.paths))
-    seen = yield from look.sight(aim, view.Want(contents=True, extra=paths))
-    shared = sketches[seen.queue.name]
-    mine = shared.get(seen.choice.release if seen.choice else None, shared[None])
-    if only is not None:
-        stems = list(mine)
-        stem = stems[Upto(only.removesuffix(".patch")).index(stems, "known to have a sketch")]
-        mine = {stem: mine[stem]}
-    have = seen.survey.installed
-    assert have is not None
-    bare = [n for n in seen.names if _stem(n) not in mine] if seen.choice and not only else []
-    around = judging.Neighbours(seen.survey)
-    results = []
-    for stem, (_, text) in mine.items():
-        claims = sketch.judge(parsed[text], standing.public(have.version), around.read)
-        misses = tuple(_miss(claim) for claim in claims if not claim.held)
-        results.append(Checked(stem, sum(c.held for c in claims), len(claims), misses))
-    return _checked(seen, have.version, results, bare)
-
-
-def _stem(name: str) -> str:
-    return name.removesuffix(".patch").removesuffix(".diff")
-
-
-def _miss(claim: Claim) -> str:
-    where = f"{claim.where}: " if claim.where else ""
-    return f"{where}{claim.code}\n      {claim.nearest}".rstrip()
-
-
-def _checked(seen: view.Sight, version: str, results: list[Checked], bare: list[str]) -> Report:
-    lines = [f"{_stem(name)} has no sketch" for name in bare]
-    for one in results:
-        tally = f" ({one.held} of {one.asked} claims)" if one.asked else f" of {version}"
-        lines.append(f"{one.patch} {one.word}{tally}")
-        lines += [f"    {miss}" for miss in one.misses]
-    document = {
-        "verb": "check",
-        "queue": seen.queue.name,
-        "version": version,
-        "without_sketch": bare,
-        "patches": [
-            {
-                "patch": one.patch,
-                "word": one.word,
-                "held": one.held,
-                "asked": one.asked,
-                "misses": list(one.misses),
-            }
-            for one in results
-        ],
-    }
-    code = ExitCode.FAILED if any(one.misses for one in results) else ExitCode.DONE
-    if not any(one.asked for one in results):
-        code = ExitCode.NOTHING_TO_DO
-    return Report(tuple(lines), (), document, code)
 
 
 def show_diff(
@@ -204,20 +115,34 @@ def _diffs(
 
 
 def log(aim: view.Aim) -> Conversation[Report]:
-    """Show the environment's receipts, newest first."""
+    """Show the environment's receipts, newest first, and whether the ledger is whole."""
     seen = yield from look.sight(aim, view.Want(more=("ledger",)), need=view.Need.RECORD)
     receipts = answers.receipts_of(seen.extra)
-    lines: list[str] = []
-    for one in reversed(receipts):
-        moves = [(sign, p) for verb, sign in SIGNS for p in one["patches"].get(verb, ())]
-        lines.append(
-            f"{one['id']}  {one['time']}  {one['verb']}  {one.get('who')} from {one.get('whence')}"
-        )
-        text = f", commit {str(one['commit'])[:12]}" if one.get("commit") else ""
-        text += " (with uncommitted changes)" if one.get("dirty") else ""
-        text += f", {one['outcome']}" if one.get("outcome") else ""
-        lines.append(f"    queue {one['queue']}, series {one.get('release')}{text}")
-        lines += [f"    {sign} {patch['patch']}" for sign, patch in moves]
-    if not receipts:
+    broken = seen.extra.get("ledger_broken")
+    lines = [line for one in reversed(receipts) for line in _receipt(one)]
+    if not receipts and not broken:
         return names.nothing("log", seen, "No receipts", ExitCode.NOTHING_TO_DO)
-    return Report(tuple(lines), (), {"verb": "log", "receipts": receipts})
+    notes = (f"the ledger is not whole: {broken}",) if broken else ()
+    document = {"verb": "log", "receipts": receipts, "ledger_broken": broken}
+    code = ExitCode.FINDING if broken else ExitCode.DONE
+    return Report(tuple(lines), notes, document, code)
+
+
+def _receipt(one: dict[str, Any]) -> list[str]:
+    """Return one receipt as lines: who and when, what of, which files, which patches."""
+    there = one.get("user")
+    as_ = "" if there == one.get("who") else f" as {there or 'user'} (uid {one.get('uid')})"
+    first = f"{one['id']}  {one['time']}  {one['verb']}  {one.get('who')}"
+    text = f", commit {str(one['commit'])[:12]}" if one.get("commit") else ""
+    text += " (with uncommitted changes)" if one.get("dirty") else ""
+    text += f", {one['outcome']}" if one.get("outcome") else ""
+    lines = [
+        f"{first} from {one.get('whence')}{as_}",
+        f"    queue {one['queue']}, series {one.get('release')}{text}",
+    ]
+    effect = one.get("effect")
+    if isinstance(effect, dict):
+        before, after = (str(effect.get(key))[:12] for key in ("before", "after"))
+        lines[1] += f", effect {before} -> {after}"
+    moves = [(sign, p) for verb, sign in SIGNS for p in one["patches"].get(verb) or ()]
+    return lines + [f"    {sign} {patch['patch']}" for sign, patch in moves]

@@ -22,12 +22,12 @@ Bindings = Mapping[str, object]
 
 # `isinstance` with libcst's abstract classes is slow: asked once per kind.
 _EXPRESSIONS: dict[type, bool] = {}
-_HOLE = re.compile(r"_[a-z](?:[a-z0-9_]*[a-z0-9])?_")
+HOLE = re.compile(r"_[a-z](?:[a-z0-9_]*[a-z0-9])?_")
 
 
 def hole(node: object) -> str | None:
     """Return the name of a hole, `_` or `_x_`, None for anything else (R2)."""
-    if type(node) is cst.Name and (node.value == "_" or _HOLE.fullmatch(node.value)):
+    if type(node) is cst.Name and (node.value == "_" or HOLE.fullmatch(node.value)):
         return node.value
     return None
 

@@ -196,7 +196,7 @@ def _module(rows: list[str], above: int, name: str) -> cst.Module:
     text = "\n".join(rows) + "\n"
     data = text.encode(errors="surrogateescape")
     parsed = trees.python(data)
-    tree = trees.tree(data)
+    tree = trees.tree(data, comments=True)
     if isinstance(tree, trees.Fault):
         mend = _MEND
         if isinstance(parsed, trees.Fault) and parsed.words == _WRONG_ORDER:
