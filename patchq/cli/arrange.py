@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,11 +13,19 @@ from patchq.errors import UsageError
 from patchq.queue import store
 from patchq.report import Report
 
+if TYPE_CHECKING:
+    from patchq.releases import support
+
 
 @click.command(short_help="List the queues in sight and their releases")
+@click.option("-v", "verbose", is_flag=True, help="Which patch is for which release, and why.")
 @run.json_option
-def queues(as_json: bool) -> int:
-    """List the queues in sight: the nearest queues/ upwards, PATCHQ_QUEUES, the shipped ones."""
+def queues(verbose: bool, as_json: bool) -> int:
+    """List the queues in sight: the nearest queues/ upwards, PATCHQ_QUEUES, the shipped ones.
+
+    With -v: which releases have which patch, and of every other release that was
+    fetched, whether upstream has what the patches are for.
+    """
     folders = store.search(Path.cwd(), os.environ)
     found = store.queues(Path.cwd(), os.environ)
     lines, entries = [], []
@@ -25,18 +33,65 @@ def queues(as_json: bool) -> int:
         lines.append(f"{queue.name}  {queue.distribution} {', '.join(queue.releases)}")
         lines.append(f"    {queue.summary}")
         lines.append(f"    {queue.folder}")
-        entries.append(
-            {
-                "name": queue.name,
-                "distribution": queue.distribution,
-                "releases": list(queue.releases),
-                "summary": queue.summary,
-                "folder": str(queue.folder),
-            }
-        )
+        entry: dict[str, object] = {
+            "name": queue.name,
+            "distribution": queue.distribution,
+            "releases": list(queue.releases),
+            "summary": queue.summary,
+            "folder": str(queue.folder),
+        }
+        if verbose:
+            more = _support(queue, entry)
+            lines += [f"    {line}" for line in more]
+        entries.append(entry)
     notes = () if found else tuple(f"No queue in {folder}" for folder in folders)
     document = {"verb": "queues", "queues": entries, "searched": [str(f) for f in folders]}
     return run.show(Report(tuple(lines), notes, document), as_json)
+
+
+def _support(queue: store.Queue, entry: dict[str, object]) -> list[str]:
+    """Return which releases have which patch, and why not others; `entry` gets the same."""
+    from patchq.releases import support
+
+    patches = support.supported(queue)
+    others = tuple(support.elsewhere(queue, places.cache()))
+    entry["patches"] = [one.to_json() for one in patches]
+    entry["elsewhere"] = [one.to_json() for one in others]
+    lines = [f"{one.patch}: {_having(one, queue.releases)}" for one in patches]
+    lines += [line for one in others for line in _elsewhere(one)]
+    if not others:
+        lines.append(
+            f"other releases: fetch one to see, patchq fetch {queue.distribution}==VERSION"
+        )
+    return lines
+
+
+def _having(one: support.Supported, releases: tuple[str, ...]) -> str:
+    words = "every release" if one.releases == releases else ", ".join(one.releases)
+    if one.needed:
+        words += f"; for {one.needed} (queue.toml)"
+    if one.missing:
+        words += f"; not in the series of {', '.join(one.missing)}"
+    return words
+
+
+def _elsewhere(one: support.Elsewhere) -> list[str]:
+    """Return why a release has no series: upstream has it, or nobody made one."""
+    if one.needless:
+        whole = "no series is needed, upstream has it"
+    elif any(one.patches.values()):
+        whole = "no series, and upstream has a part only"
+    else:
+        whole = "no series, and not upstream"
+    said: dict[str, list[str]] = {}
+    for patch, since in one.patches.items():
+        said.setdefault(str(since) if since else "not upstream", []).append(patch)
+    if len(said) == 1 and not one.needless:
+        return [f"{one.release}: {whole}"]
+    return [
+        f"{one.release}: {whole}",
+        *(f"    {', '.join(names)}: {word}" for word, names in said.items()),
+    ]
 
 
 @click.command(short_help="Judge a queue's series on its pristine releases")

@@ -30,6 +30,16 @@ def is_release(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
+def version(release: str) -> str | None:
+    """Return the version of a release, without build tag and platform; None for no version.
+
+    Example:
+        >>> version("0.20.1-1"), version("0.20.1-cp311-none-any"), version("nightly")
+        ('0.20.1', '0.20.1', None)
+    """
+    return release.partition("-")[0] if order(release)[0] else None
+
+
 def order(release: str) -> tuple[object, ...]:
     """Return the key by which releases are sorted: version, then build tag."""
     from packaging.version import InvalidVersion, Version

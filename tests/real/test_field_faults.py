@@ -24,7 +24,7 @@ def test_an_import_list_without_parentheses_is_refused_before_anything_is_live(
     shutil.copytree(QUEUE, broken)
     split_import(broken / "0.16.0" / "10-deepseek-v2-aux-states.patch")
 
-    lint = real.run("lint", "--queue", broken, "--write")
+    lint = real.run("lint", "--queue", broken, "--release", "0.16.0", "--write")
     push = real.run("push", "-a", "--queue", broken, "--target", tree)
 
     reason = f"{DEEPSEEK}:83: not Python at column 42: 'from .interfaces import MixtureOfExperts,'"

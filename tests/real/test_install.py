@@ -48,11 +48,11 @@ def test_pip_install_gives_the_command_and_the_queues(checkout, tmp_path):
 
     (queue,) = json.loads(done.stdout)["queues"]
     assert queue["name"] == "kimi-k2.5-eagle3"
-    assert queue["releases"] == ["0.16.0"]
+    assert queue["releases"] == ["0.15.0", "0.15.1", "0.16.0", "0.17.0", "0.17.1"]
     folder = Path(queue["folder"])
     assert folder.is_relative_to(environment)
     for name in ("series", "series.lock", "10-deepseek-v2-aux-states.patch"):
         assert (folder / "0.16.0" / name).is_file()
-    assert len(list((folder / "post").glob("*.pyi"))) == 4
+    assert len(list((folder / "post").glob("*.pyi"))) == 5
     tops = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
     assert tops == {"patchq", f"{wheel.name.removesuffix('-py3-none-any.whl')}.dist-info"}
