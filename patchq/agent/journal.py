@@ -123,11 +123,9 @@ def write(home: str, journal: Journal) -> None:
     document["entries"] = [entry._asdict() for entry in journal.entries]
     draft = os.path.join(home, "journal.new")
     handle = lock.own_file(home, draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    try:
+    with stage.opened(draft, handle):
         write_all(handle, json.dumps(document, separators=(",", ":")).encode())
         os.fsync(handle)
-    finally:
-        os.close(handle)
     os.rename(draft, os.path.join(home, "journal"))
     stage.sync(home)
 
@@ -174,13 +172,11 @@ def append(home: str, size: int, line: bytes) -> None:
     """Put a receipt at `size` bytes of the ledger; doing it twice is doing it once."""
     path = os.path.join(home, "ledger.jsonl")
     handle = lock.own_file(home, path)
-    try:
+    with stage.opened(path, handle):
         os.ftruncate(handle, size)
         os.lseek(handle, size, os.SEEK_SET)
         write_all(handle, line)
         os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def cut(home: str, size: int) -> None:

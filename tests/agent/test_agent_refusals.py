@@ -302,13 +302,18 @@ def test_unchecked_bytecode_that_cannot_go_would_win(site, controller):
     cache.chmod(0o755)
 
 
-def test_a_file_that_grows_over_the_limit_of_the_process(site, controller):
+@pytest.mark.parametrize(("size", "name"), [(30000, "stage/0.new"), (400, "journal.new")])
+def test_a_file_that_grows_over_the_limit_of_the_process(site, controller, size, name):
     request, blobs = controller.push_request({"demo/a.py": b"# " + b"x" * 40000, "demo/b.py": b""})
 
     def limited():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (30000, 30000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
-    with refused("no-space", site=site), agent_lab.Process(preexec_fn=limited) as process:
+    named = f".patchq/demo/{name} could not be read or written"
+    with (
+        refused("no-space", site=site, saying=named),
+        agent_lab.Process(preexec_fn=limited) as process,
+    ):
         process.ask(request, blobs)
     controller.push({"demo/a.py": b"x = 2\n"})
 
