@@ -98,7 +98,11 @@ def over_ssh(demo: Demo, before: dict[str, str]) -> None:
             demo.run(f"patchq push -a {at}", HOME=str(home.path), PATCHQ_CACHE=cache(demo))
             demo.run(f"patchq status {at}", HOME=str(home.path), PATCHQ_CACHE=cache(demo))
             demo.run(f"patchq log {at}", HOME=str(home.path), PATCHQ_CACHE=cache(demo))
+            audit = f"patchq audit --queue kimi-k2.5-eagle3 {at}"
+            demo.say("Which host has which patches, in a word; nothing is written there")
+            demo.run(audit, HOME=str(home.path), PATCHQ_CACHE=cache(demo))
             demo.run(f"patchq pop -a -q {at}", HOME=str(home.path), PATCHQ_CACHE=cache(demo))
+            demo.run(audit, expect=5, HOME=str(home.path), PATCHQ_CACHE=cache(demo))
             identical(demo, remote, before)
 
 
@@ -120,7 +124,7 @@ def refusals(demo: Demo) -> None:
     broken = demo.folder / "queues" / "broken"
     shutil.copytree(QUEUE, broken)
     split_import(broken / "0.16.0" / "10-deepseek-v2-aux-states.patch")
-    demo.run("patchq lint --queue queues/broken --write", expect=1)
+    demo.run("patchq lint --queue queues/broken --release 0.16.0 --write", expect=1)
     demo.run("patchq pop -a -q --queue kimi-k2.5-eagle3 --target site")
     demo.run("patchq push -a --queue queues/broken --target site", expect=3)
     demo.say("An edit by hand is drift: refused, shown, and not touched")

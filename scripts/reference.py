@@ -24,7 +24,8 @@ CODES = {
     ExitCode.CONFLICT: "A patch does not fit (drift, partial, wrong release, order, upstream, "
     "judgement); nothing was changed.",
     ExitCode.HOST_FAILED: "A host could not be reached, or what became of it is not known.",
-    ExitCode.FINDING: "`status` found drift, an interrupted transaction or lost patches.",
+    ExitCode.FINDING: "`status` found drift, an interrupted transaction or lost patches; `audit` "
+    "found what should not be; `log` found a ledger that was cut or edited.",
     ExitCode.USAGE: "The command line, or a file of yours, names something that is not there.",
     ExitCode.BUG: "A bug in patchq; the message names the report file.",
     ExitCode.INTERRUPTED: "Stopped by ^C. A transaction is whole or undone: `patchq status`.",
