@@ -23,7 +23,6 @@ from patchq.model import (
 )
 from patchq.standing import live, pristine, public, recorded
 
-
 _Tree = Mapping[str, FileState]
 
 
