@@ -60,6 +60,14 @@ def report(
     return Report((), tuple(notes), document, code)
 
 
+def needless(seen: view.Sight, proof: str) -> Conflict:
+    """Return the conflict of a release without a series, which has upstream what it is for."""
+    have = seen.survey.installed
+    assert have is not None
+    message = f"{have.name} {have.version} has of its own what queue {seen.queue.name} is for"
+    return Conflict(Kind.MERGED_UPSTREAM, "", None, message, detail=proof)
+
+
 def _count(number: int) -> str:
     return "1 conflict" if number == 1 else f"{number} conflicts"
 

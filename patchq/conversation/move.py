@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from patchq import plan
-from patchq.conversation import answers, explain, files, forward, look, view
+from patchq.conversation import answers, explain, files, forward, look, upstream, view
 from patchq.conversation.commit import Ground, commit
 from patchq.conversation.goal import Upto
 from patchq.errors import ExitCode, PatchqError
@@ -49,6 +49,10 @@ def ready(
 def push(aim: view.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
     """Apply patches of the series that fits, up to a goal."""
     seen = yield from ready(aim, ground, forward.wanted(aim))
+    if seen.choice is None:
+        proof = yield from upstream.proof(aim, seen.queue, seen.survey)
+        if proof is not None:
+            return explain.report("push", seen, (explain.needless(seen, proof),))
     names = [patch.name for patch in seen.lock.patches]
     start = plan.position(seen.lock, seen.queue.name, seen.survey)
     if isinstance(start, plan.Conflict):
