@@ -14,18 +14,6 @@ from tests.transport import talk
 
 
 @pytest.fixture
-def base():
-    with ssh_lab.folder() as path:
-        (path / "remote").mkdir()
-        yield path
-
-
-@pytest.fixture
-def home(base):
-    return ssh_lab.Home(base / "client")
-
-
-@pytest.fixture
 def host(base, home):
     """A host that the client does not know yet."""
     with ssh_lab.embedded(base / "remote", home.public) as server:

@@ -16,26 +16,6 @@ from tests.transport import talk
 
 
 @pytest.fixture
-def base():
-    with ssh_lab.folder() as path:
-        for name in ("remote", "jump"):
-            (path / name).mkdir()
-        yield path
-
-
-@pytest.fixture
-def home(base):
-    return ssh_lab.Home(base / "client")
-
-
-@pytest.fixture
-def host(base, home):
-    with ssh_lab.embedded(base / "remote", home.public) as server:
-        home.add("gpu1", server)
-        yield server
-
-
-@pytest.fixture
 def jump(base, home, host):
     """A jump host, and hosts inner1 to inner9 behind it, which are all one."""
     with ssh_lab.embedded(base / "jump", home.public) as server:

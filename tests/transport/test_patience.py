@@ -20,26 +20,6 @@ TEXT = random.Random(7).randbytes(200_000)
 _PART = 4096
 
 
-@pytest.fixture
-def base():
-    with ssh_lab.folder() as path:
-        for name in ("remote", "jump"):
-            (path / name).mkdir()
-        yield path
-
-
-@pytest.fixture
-def home(base):
-    return ssh_lab.Home(base / "client")
-
-
-@pytest.fixture
-def host(base, home):
-    with ssh_lab.embedded(base / "remote", home.public) as server:
-        home.add("gpu1", server)
-        yield server
-
-
 @contextlib.asynccontextmanager
 async def relay(server, rate, until=None):
     """Keep a port that hands on to a server at this rate: all, or the first bytes only."""

@@ -12,18 +12,6 @@ from tests import ssh_lab
 from tests.transport import talk
 
 
-@pytest.fixture
-def base():
-    with ssh_lab.folder() as path:
-        (path / "remote").mkdir()
-        yield path
-
-
-@pytest.fixture
-def home(base):
-    return ssh_lab.Home(base / "client")
-
-
 def reach(home, conversation, python=None):
     settings = ssh.Settings.read(home.environ)
     return asyncio.run(ssh.converse(hosts.parse("gpu1", python=python), settings, conversation))

@@ -22,26 +22,6 @@ from tests.transport import talk
 HASTY = Deadlines(connect=2, login=1, sync=0.7, request=0.7, end=0.2)
 
 
-@pytest.fixture
-def base():
-    with ssh_lab.folder() as path:
-        (path / "remote").mkdir()
-        yield path
-
-
-@pytest.fixture
-def home(base):
-    return ssh_lab.Home(base / "client")
-
-
-@pytest.fixture
-def host(base, home):
-    """An embedded host that the client knows as gpu1."""
-    with ssh_lab.embedded(base / "remote", home.public) as server:
-        home.add("gpu1", server)
-        yield server
-
-
 def reach(home, conversation, spec="gpu1", *, deadlines=None, python=None, **more):
     """Hold a conversation with a host as this client."""
     settings = ssh.Settings.read(home.environ | more)

@@ -70,18 +70,6 @@ def test_shared_connection_of_ssh_is_suspected_and_not_noted(tmp_path):
     assert of(tmp_path, text) == ((), ("ControlMaster", "ControlPath"))
 
 
-@pytest.fixture
-def base():
-    with ssh_lab.folder() as path:
-        (path / "remote").mkdir()
-        yield path
-
-
-@pytest.fixture
-def home(base):
-    return ssh_lab.Home(base / "client")
-
-
 def reach(home, *specs, conversation=lambda: talk.contents("/tmp", "none")):
     settings = ssh.Settings.read(home.environ)
 
