@@ -73,14 +73,25 @@ def locate(request: Mapping[str, Any]) -> Environment:
     )
 
 
-def user() -> str:
-    """Return the name of the user that the agent runs as."""
+def _as_owner(record: os.stat_result) -> Optional[str]:
+    """Return what to do where RECORD is another user's or another group's, None where not."""
+    if record.st_uid != os.geteuid():
+        option = "--sudo" if record.st_uid == 0 else "--sudo-user %s" % user(record.st_uid)
+        return "patchq VERB %s on a host, or as %s here" % (option, user(record.st_uid))
+    if facts.foreign(record.st_uid, record.st_gid) is not None:
+        return "let an administrator make its group one of yours (chgrp -R)"
+    return None
+
+
+def user(uid: Optional[int] = None) -> str:
+    """Return the name of a user, of the one that the agent runs as where none is given."""
     import pwd
 
+    uid = os.geteuid() if uid is None else uid
     try:
-        return pwd.getpwuid(os.geteuid()).pw_name
+        return pwd.getpwuid(uid).pw_name
     except KeyError:
-        return "uid %d" % os.geteuid()
+        return "uid %d" % uid
 
 
 def with_patches(target: Optional[str]) -> List[str]:
@@ -169,4 +180,6 @@ def _unfit(
         mend = "run patchq as the user that owns %s" % dist_info
     if why is None:
         return None
+    if chosen.record is not None:
+        mend = _as_owner(os.lstat(os.path.join(site, chosen.folder, "RECORD"))) or mend
     return RefusalError("not-writable", "patchq cannot keep its state in %s" % site, why, mend)

@@ -129,7 +129,8 @@ def orphaned(case: Case, reason: str, names: tuple[str, ...]) -> Finding:
     gone = f"{', '.join(names)} of this queue " if names else ""
     by = f"; the ledger's last receipt: {case.last}" if case.last else ""
     why = f"{gone}{'are' if len(names) != 1 else 'is'} gone: {reason}{by}" if names else reason
-    mend = "patchq recover, then: patchq push -a"
+    # A push recovers first; without a series for what is there now, only the record is in the way.
+    mend = "patchq push -a" if case.choice else "patchq recover   # sets the record aside"
     return Finding(Word.ORPHANED, why, mend=mend)
 
 

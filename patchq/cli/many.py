@@ -16,7 +16,7 @@ from patchq.cli.plain import plain
 from patchq.errors import ExitCode
 from patchq.outcome import Outcome, Run, Word, exit_code
 from patchq.report import SCHEMA
-from patchq.transport.hostset import collapse
+from patchq.transport.hostset import COMMAND, collapse
 
 HEADINGS = ("HOST", "OUTCOME", "DETAIL")
 # A command line as a host's name may be long; a detail longer than this has its rest below.
@@ -164,7 +164,8 @@ def _errors(outcomes: Sequence[Outcome]) -> Iterator[str]:
     for one in outcomes:
         text = _told(one)
         if text:
-            bare = one.host.rpartition("@")[2].partition(":")[0]
+            command = one.host.startswith(COMMAND)
+            bare = "" if command else one.host.rpartition("@")[2].partition(":")[0]
             text = text.replace(one.host, "HOST").replace(bare or one.host, "HOST")
             groups.setdefault((one.word, text), []).append(one.host)
     for (word, text), hosts in groups.items():

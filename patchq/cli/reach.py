@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -183,7 +184,8 @@ def _tell(done: Run, rows: list[dict[str, Any]]) -> None:
         if first.get("error"):
             lines.append("  why: " + "\n       ".join(first["error"]["why"].split("\n")))
         if first.get("mend"):
-            lines.append(f"  mend: {first['mend']}")
+            mine, all_ = (f"-H {shlex.quote(one)}" for one in (first["host"], hosts))
+            lines.append(f"  mend: {first['mend'].replace(mine, all_)}")
         click.echo(plain("\n".join(lines)), err=True)
     for note in done.notes:
         click.echo(plain(note), err=True)

@@ -48,7 +48,13 @@ class Target:
 
     def aimed(self, mend: str, host: str = "") -> str:
         """Return a command to type with this target's options, so that it means this target."""
-        options = {"--python": self.python, "--target": self.target, "-H": host}
+        named = None if "--queue" in mend else self.queue
+        options = {
+            "--python": self.python,
+            "--target": self.target,
+            "-H": host,
+            "--queue": named,
+        }
         words = [f" {name} {shlex.quote(value)}" for name, value in options.items() if value]
         return _VERBS.sub(lambda found: found[0] + "".join(words), mend)
 

@@ -46,6 +46,8 @@ def audit(aim: view.Aim, verifying: bool = False) -> Conversation[Report]:
         todo += [name for name in more if _normal(name) not in surveyed.union(map(_normal, todo))]
     if not rows:
         raise selection.none(aim, [])
+    if aim.name is None:  # a queue of what is not installed is nothing to speak of beside others
+        rows = [row for row in rows if row["word"] != Word.ABSENT.value] or rows
     if len(rows) > 1:
         for row in rows:
             row["mend"] = _QUEUED.sub(rf"\g<0> --queue {row['queue']}", row["mend"] or "") or None

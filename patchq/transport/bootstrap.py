@@ -25,7 +25,11 @@ from patchq import agent
 from patchq.errors import UsageError
 from patchq.transport.become import Become
 
-PROGRAM = "import sys;b=sys.stdin.buffer;n,l=b.readline().split()[-2:];exec(b.read(int(l)))"
+# The alarm ends it where the link dies while it is sent; `serve` takes that over.
+PROGRAM = (
+    "import sys,_signal;_signal.alarm(120);"
+    "b=sys.stdin.buffer;n,l=b.readline().split()[-2:];exec(b.read(int(l)))"
+)
 # Says first that it runs: behind sudo with a password (`become.ready`).
 _READY = "import sys;print(chr(10)+sys.argv[1][::-1],flush=True);"
 # What a shell leaves with when it got the payload's first line (see above).

@@ -61,7 +61,7 @@ def test_a_mend_means_the_host_that_it_is_about(world):
     done = world.here("audit", "-H", HERE, "--python", sys.executable)
 
     assert "unmanaged" in done.stdout
-    assert f"-H {shlex.quote(HERE)} -z" in done.stderr
+    assert f"-H {shlex.quote(HERE)} --queue {world.queue} -z" in done.stderr
 
 
 def test_a_host_that_does_not_answer_is_a_row_and_exit_code_4(world):
