@@ -34,7 +34,7 @@ from patchq.transport.become import Become, WrongPassword
 from patchq.transport.channel import AgentError, Conversation
 from patchq.transport.endings import UnknownOutcome
 from patchq.transport.hostset import COMMAND
-from patchq.visit import Visit
+from patchq.visit import Visit, stopped
 
 if TYPE_CHECKING:  # asyncssh comes with it: only for runs that need it
     from patchq.transport import ssh
@@ -44,6 +44,8 @@ T = TypeVar("T")
 # How long a lost host is looked for, in seconds, and the first pause between two looks.
 SETTLE = 60.0
 _PAUSE = 1.0
+# How long a command may take to end when it is told to, in seconds.
+_GRACE = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,8 @@ class _Fleet:
         """Hold all conversations, `jobs` of them at a time."""
         loop = asyncio.get_running_loop()
         with contextlib.suppress(ValueError, RuntimeError):  # not in the main thread (tests)
-            loop.add_signal_handler(signal.SIGINT, self._stop)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                loop.add_signal_handler(number, self._stop)
         self.gate = asyncio.Semaphore(self.options.jobs)
         async with contextlib.AsyncExitStack() as stack:
             self.thinking = stack.enter_context(ThreadPoolExecutor(1))
@@ -105,14 +108,13 @@ class _Fleet:
                     )
                 )
             become = self.options.become
-            for number, spec in enumerate(specs):
+            tried = become is None or become.password is None
+            for spec in specs:
                 visit = Visit(self.make(), self.turn)
                 task = loop.create_task(self._host(spec, visit))
                 self.visits[task] = visit
-                if number == 0 and become is not None and become.password is not None:
-                    # A wrong one must not be tried on every host: accounts get locked.
-                    first = (await task).error
-                    self.wrong = first if isinstance(first, WrongPassword) else None
+                if not tried:  # a wrong one must not be tried on every host: accounts get locked
+                    tried = not isinstance((await task).error, HostError) or self.wrong is not None
             outcomes = await asyncio.gather(*self.visits)
         notes = tuple(self.settings.notes) if self.settings else ()
         return Run(tuple(outcomes), notes, self.stops > 0)
@@ -123,16 +125,19 @@ class _Fleet:
                 report = await self._reach(spec, visit)
             outcome = Outcome(spec, word_of(report), report)
         except asyncio.CancelledError:
-            outcome = _failed(spec, _stopped(spec, visit))
+            outcome = _failed(spec, _left(spec) if visit.writing else stopped())
         except PatchqError as error:
             outcome = _failed(spec, error)
+            self.wrong = error if isinstance(error, WrongPassword) else self.wrong
         except Exception as error:  # a bug: of this host alone
             why = f"{error!r}\n{traceback.format_exc()}"
             bug = PatchqError("a bug in patchq", why=why, mend="send that text to us")
-            outcome = Outcome(spec, Word.FAILED, None, bug)
-        finally:
-            visit.close()
-        self.tell(outcome)
+            outcome = Outcome(spec, Word.UNKNOWN if visit.writing else Word.FAILED, None, bug)
+        await asyncio.get_running_loop().run_in_executor(self.thinking, visit.close)
+        try:
+            self.tell(outcome)
+        except Exception:  # who listens has gone; the outcomes are told at the end
+            self.tell = lambda outcome: None
         return outcome
 
     async def _reach(self, spec: str, visit: Visit) -> Report:
@@ -153,7 +158,10 @@ class _Fleet:
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))
             pause = min(2 * pause, 10)
             try:
-                return await self._once(spec, visit, visit.settle())
+                async with asyncio.timeout_at(until):
+                    return await self._once(spec, visit, visit.settle())
+            except TimeoutError:
+                then["it was reached, and did not answer in time"] = None
             except NotDone:
                 raise
             except (HostError, AgentError) as error:
@@ -177,7 +185,12 @@ class _Fleet:
                 become=options.become,
                 started=functools.partial(self.children.__setitem__, visit),
             )
-            return await asyncio.get_running_loop().run_in_executor(self.waiting, step)
+            done = asyncio.get_running_loop().run_in_executor(self.waiting, step)
+            try:
+                return await asyncio.shield(done)
+            except asyncio.CancelledError:  # the word is given when nothing can change any more
+                await self._end(visit, done)
+                raise
         from patchq.transport import ssh
 
         assert self.settings is not None
@@ -196,30 +209,30 @@ class _Fleet:
             await asyncio.wait([done])
             raise
 
+    async def _end(self, visit: Visit, done: asyncio.Future[Report]) -> None:
+        """End the command that carries a visit, and wait for it."""
+        child = self.children.get(visit)
+        for end in (child.terminate, child.kill) if child else ():
+            end()
+            await asyncio.wait([done], timeout=_GRACE)
+            if done.done():
+                break
+
     def _stop(self) -> None:
         """Stop what changes nothing; at the second ^C what does, too."""
         self.stops += 1
         for task, visit in self.visits.items():
-            if self.stops > 1 or not visit.writing:
+            if visit.stop() or self.stops > 1:
                 task.cancel()
-                child = self.children.get(visit)
-                if child is not None:
-                    child.terminate()
 
 
 def _failed(spec: str, error: PatchqError) -> Outcome:
     return Outcome(spec, word_for(error), None, error)
 
 
-def _stopped(spec: str, visit: Visit) -> PatchqError:
-    if visit.writing:
-        return UnknownOutcome(
-            f"{spec} was left within a change; its outcome is not known",
-            why="^C came twice; what was asked for is done whole, or not at all",
-            mend="patchq status",
-        )
-    return Stopped(
-        f"{spec} was not changed",
-        why="^C came before it was asked to change anything",
-        mend="run it again",
+def _left(spec: str) -> PatchqError:
+    return UnknownOutcome(
+        f"{spec} was left within a change; its outcome is not known",
+        why="^C came twice; what was asked for is done whole, or not at all",
+        mend="patchq status",
     )

@@ -6,7 +6,7 @@ import functools
 import threading
 from collections.abc import Callable
 
-from patchq.outcome import NotDone
+from patchq.outcome import NotDone, Stopped
 from patchq.report import Report
 from patchq.transport.channel import AgentError, Conversation, Reply, Request
 
@@ -20,6 +20,8 @@ class Visit:
 
     def __init__(self, conversation: Conversation[Report], turn: threading.Lock) -> None:
         self._inner, self._turn = conversation, turn
+        self._asking = threading.Lock()
+        self._stopped = False
         self.asked: Request | None = None
 
     @property
@@ -38,9 +40,9 @@ class Visit:
         if lost["op"] != "commit":  # recovering twice is recovering once
             reply = yield self.asked
             return (yield from self._on(functools.partial(self._inner.send, reply)))
-        keys = ("distribution", "target", "explicit", "id", "receipt")
+        keys = ("distribution", "target", "explicit", "id", "receipt", "expect")
         reply = yield Request({"op": "settle", **{key: lost[key] for key in keys}})
-        receipt = reply.message["ok"]["receipt"]
+        receipt, last = (reply.message["ok"][key] for key in ("receipt", "last"))
         if receipt is None:
             error = NotDone(
                 "the link was lost before the change began; nothing was changed",
@@ -48,8 +50,15 @@ class Visit:
                 mend="run it again",
             )
             return (yield from self._on(functools.partial(self._inner.throw, error)))
-        answer = {"receipt": receipt, "kept": receipt["kept"], "pending": None}
+        since = None if last else "done, and changed again since; see: patchq log"
+        answer = {"receipt": receipt, "kept": receipt["kept"], "pending": since}
         return (yield from self._on(functools.partial(self._inner.send, Reply({"ok": answer}))))
+
+    def stop(self) -> bool:
+        """Let nothing more be asked; False where a change is asked for already."""
+        with self._asking:
+            self._stopped = not self.writing
+            return self._stopped
 
     def close(self) -> None:
         """End a conversation that nobody will go on with."""
@@ -65,10 +74,23 @@ class Visit:
                 self.asked = None
                 report: Report = stop.value
                 return report
-            self.asked = request
+            with self._asking:
+                if self._stopped:
+                    raise stopped()
+                self.asked = request
             try:
                 reply = yield request
             except AgentError as error:
                 step = functools.partial(self._inner.throw, error)
             else:
                 step = functools.partial(self._inner.send, reply)
+            self.asked = None
+
+
+def stopped() -> Stopped:
+    """Return the error for a host that was asked for no change when the user stopped the run."""
+    return Stopped(
+        "it was not changed",
+        why="the run was stopped before this host was asked to change anything",
+        mend="run it again",
+    )

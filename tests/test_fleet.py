@@ -13,13 +13,17 @@ from dataclasses import replace
 import pytest
 
 from patchq import fleet
+from patchq.agent import serve
 from patchq.conversation import commit, judging, move, view
 from patchq.conversation.goal import Upto
-from patchq.outcome import Word
+from patchq.outcome import Stopped, Word
 from patchq.queue import store
 from patchq.queue.heads import Heads
+from patchq.transport.channel import Reply
 from patchq.transport.hostset import collapse
+from patchq.visit import Visit
 from tests import fleet_lab
+from tests.conversation.conftest import Talk
 from tests.fleet_lab import SITE
 
 NEW = b"one\ntwo\nthree\nfour\n"
@@ -223,3 +227,52 @@ def test_an_interrupt_leaves_each_host_old_or_new_and_says_which(lab, some, worl
     assert set(words.values()) == {"done", "failed"}
     for name, word in words.items():
         assert text(lab, name) == (NEW if word == "done" else OLD)
+
+
+def test_a_listener_that_fails_ends_no_run(lab, some, world, monkeypatch):
+    for key, value in lab.home.environ.items():
+        monkeypatch.setenv(key, value)
+    aim = view.Aim((store.open(world.queue),), lambda: world.root / "cache", "q", SITE, True, True)
+    ground = commit.Ground("somebody", "here", Heads(aim.queues))
+
+    def gone(outcome):
+        raise BrokenPipeError
+
+    hosts = some(5)
+    run = fleet.hold(
+        hosts, lambda: move.push(aim, ground, Upto(None, True)), fleet.Options(), gone
+    )
+
+    assert {one.word for one in run.outcomes} == {Word.DONE}
+    assert {text(lab, name) for name in hosts} == {NEW}
+
+
+@pytest.mark.slow
+def test_a_stderr_that_has_gone_costs_no_table(lab, some, world):
+    hosts = some(6)
+    argv = [sys.executable, "-m", "patchq", "push", "-a", "-H", ",".join(hosts)]
+    argv += ["--target", SITE, "--queue", str(world.queue)]
+    environ = {**os.environ, **lab.home.environ, "PATCHQ_CACHE": str(world.root / "cache")}
+    read, write = os.pipe()
+    os.close(read)
+
+    done = subprocess.run(argv, env=environ, stdout=subprocess.PIPE, stderr=write, text=True)
+    os.close(write)
+
+    assert done.returncode == 0
+    assert done.stdout.count("  done") == len(hosts)
+
+
+def test_a_visit_that_was_stopped_asks_for_nothing_more(world):
+    talk = Talk(world.site, world.queue, world.root / "cache")
+    visit = Visit(move.push(talk.aim, talk.ground, Upto(None, True)), threading.Lock())
+    before = world.tree()
+    link = visit.talk()
+    request = next(link)
+
+    assert visit.stop()
+    with pytest.raises(Stopped):
+        link.send(Reply(*serve.respond(dict(request.message), dict(request.blobs))))
+
+    assert not visit.writing
+    assert world.tree() == before

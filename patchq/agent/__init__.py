@@ -17,12 +17,13 @@ READING = (
     "environment",
     "obstacles",
     "scan",
+    "bytecode",
+    "unlisted",
     "hashes",
     "serve",
 )
 WRITING = (
     *READING[:-1],
-    "bytecode",
     "lock",
     "stage",
     "journal",

@@ -94,14 +94,14 @@ def user(uid: Optional[int] = None) -> str:
         return "uid %d" % uid
 
 
-def with_patches(target: Optional[str]) -> List[str]:
-    """Return the distributions that have a state beside the packages."""
+def with_patches(target: Optional[str], kept: str = "state.json") -> List[str]:
+    """Return the distributions that have a state, or another file of ours, beside the packages."""
     found = []
     for site in _sites(target):
         folder = os.path.join(site, state.FOLDER)
         for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
             known = forms.distribution(name) is None
-            if known and os.path.isfile(os.path.join(folder, name, "state.json")):
+            if known and os.path.isfile(os.path.join(folder, name, kept)):
                 found.append(name)
     return found
 

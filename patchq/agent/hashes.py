@@ -2,9 +2,10 @@
 
 Every file that RECORD lists is read and hashed, but for those whose names end as the
 request says (``skip``: binaries) and those outside of the environment (scripts). Then
-the folders in which RECORD lists a file are gone through for files that it does not
-list. Only what differs is answered, and RECORD itself if it is not among the digests
-in ``known``. Nothing here writes.
+the folders in which RECORD lists a file are gone through for code that it does not
+list (`patchq.agent.unlisted`). Only what differs is answered, and RECORD itself if it is
+not among the digests in ``known``. ``blank`` are files whose row has no SHA-256, so that
+RECORD proves nothing of them. Nothing here writes.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import hashlib
 import io
 import os
 import stat
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
-from patchq.agent import facts, protocol, record
-from patchq.agent.environment import Environment, locate
+from patchq.agent import protocol, unlisted
+from patchq.agent.environment import locate
 
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _CHUNK = 1 << 20
@@ -34,24 +35,37 @@ def answer(request: Mapping[str, Any]) -> Tuple[Dict[str, Any], Dict[str, bytes]
     skip = tuple(request.get("skip") or ())
     listed = dict(_rows(data or b""))
     differs: Dict[str, Optional[str]] = {}
+    blank: Dict[str, Optional[str]] = {}
     hashed = 0
     for path, (digest, size) in listed.items():
-        if not digest or path.endswith(skip):
+        if path.endswith(skip):
             continue
-        hashed += 1
-        found = _digest(here.at(path), size)
-        if found is None or _written(found) != digest:
-            differs[path] = None if found is None else found.hex()
-    added = _added(here, listed, skip)
+        if digest or not _own(path):
+            hashed += 1
+            found = _digest(here.at(path), size)
+            if not digest:
+                blank[path] = None if found is None else found.hex()
+            elif found is None or _written(found) != digest:
+                differs[path] = None if found is None else found.hex()
+    added: Dict[str, Optional[str]] = {}
+    for path in unlisted.paths(here, listed, skip):
+        found = _digest(here.at(path), 0)
+        added[path] = None if found is None else found.hex()
     own = {} if data is None else {protocol.sha256(data): data}
     known = request.get("known") or ()
+    each = {"differs": differs, "added": added, "blank": blank}
     return {
         "record": next(iter(own), None),
-        "differs": dict(list(differs.items())[:_MOST]),
-        "added": dict(list(added.items())[:_MOST]),
+        **{name: dict(list(some.items())[:_MOST]) for name, some in each.items()},
         "hashed": hashed,
-        "more": max(0, len(differs) - _MOST) + max(0, len(added) - _MOST),
+        "more": sum(max(0, len(some) - _MOST) for some in each.values()),
     }, {name: text for name, text in own.items() if name not in known}
+
+
+def _own(path: str) -> bool:
+    """Return whether a row has no digest by its nature: RECORD's own, and signatures of it."""
+    folder, _, name = path.rpartition("/")
+    return folder.endswith(".dist-info") and name.split(".")[0] == "RECORD"
 
 
 def _rows(data: bytes) -> Iterator[Tuple[str, Tuple[str, int]]]:
@@ -95,53 +109,3 @@ def _digest(full: str, size: int) -> Optional[bytes]:
         return digest.digest()
     finally:
         os.close(handle)
-
-
-def _added(
-    here: Environment, listed: Mapping[str, object], skip: Tuple[str, ...]
-) -> Dict[str, Optional[str]]:
-    """Return the files of the package's folders that neither RECORD nor another's lists."""
-    folders: Set[str] = {path.rpartition("/")[0] for path in listed}
-    folders = {folder for folder in folders if folder and not _foreign(folder)}
-    found: List[str] = []
-    for folder in sorted(folders):
-        for path in _unlisted(here, folder, folders):
-            if path not in listed and not path.endswith(skip):
-                found.append(path)
-    others = _other_records(here) if found else []
-    return {
-        path: facts.look(here.at(path))[0].sha256
-        for path in found
-        if not any(record.find(data, path) is not None for data in others)
-    }
-
-
-def _foreign(folder: str) -> bool:
-    return folder.split("/")[0].endswith((".dist-info", ".data", ".egg-info"))
-
-
-def _unlisted(here: Environment, folder: str, known: Set[str]) -> Iterator[str]:
-    """Yield the files of a folder, and all below it in folders of which nothing is known."""
-    try:
-        entries = sorted(os.scandir(here.at(folder)), key=lambda entry: entry.name)
-    except OSError:
-        return
-    for entry in entries:
-        path = folder + "/" + entry.name
-        if entry.is_dir(follow_symlinks=False):
-            inner = path + "/"
-            if entry.name != "__pycache__" and path not in known:
-                if any(other.startswith(inner) for other in known):
-                    continue
-                yield from _unlisted(here, path, known)
-        elif not entry.name.endswith(".pyc"):
-            yield path
-
-
-def _other_records(here: Environment) -> List[bytes]:
-    out = []
-    own = here.installed.folder if here.installed is not None else ""
-    for name in os.listdir(here.site):
-        if name.endswith(".dist-info") and name != own:
-            out.append(facts.optional(os.path.join(here.site, name, "RECORD")) or b"")
-    return out

@@ -50,8 +50,12 @@ class Lock:
                 time.sleep(_PAUSE)
         else:
             raise locked(self.home)
-        os.ftruncate(self._handle, 0)
-        os.pwrite(self._handle, state.dump(self._who), 0)
+        try:
+            os.ftruncate(self._handle, 0)
+            os.pwrite(self._handle, state.dump(self._who), 0)
+        except OSError:  # a full disk: nobody is to wait for a lock that nobody holds
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -110,8 +110,9 @@ def _newest(receipts: List[Message]) -> List[Message]:
 
 
 def records(request: Message) -> Tuple[Message, Dict[str, bytes]]:
-    """Answer which distributions of the environment have patches on, by name."""
-    return {"records": with_patches(request.get("target"))}, {}
+    """Answer which distributions of the environment have patches on, or `ledgers`, by name."""
+    kept = "ledger.jsonl" if request.get("ledgers") else "state.json"
+    return {"records": with_patches(request.get("target"), kept)}, {}
 
 
 def read(request: Message) -> Tuple[Message, Dict[str, bytes]]:

@@ -41,10 +41,15 @@ def _bad(reason: str) -> RefusalError:
     return RefusalError("bad-request", "this is no request", reason, "report a bug")
 
 
+def named(name: str, ledger: bytes) -> bool:
+    """Return whether the ledger has a receipt of this id, whatever it says."""
+    return b'{"id":"%s"' % name.encode() in ledger
+
+
 def unsettled(request: Mapping[str, Any], ledger: bytes) -> None:
     """Check that nobody settled this commit meanwhile (`patchq.agent.settle`)."""
     name = request.get("id")
-    if name is not None and b'{"id":"%s"' % name.encode() in ledger:
+    if name is not None and named(name, ledger):
         raise RefusalError(
             "settled",
             "this change was given up, or done, before its request was read",

@@ -63,8 +63,9 @@ def show(run: Run, verb: str, *, changes: bool, as_json: bool, quiet: bool) -> i
         click.echo(plain(table(HEADINGS, rows)))
     else:
         _answers(run.outcomes, quiet=quiet)
-    for note in (*run.notes, *_errors(run.outcomes), counts(run)):
-        click.echo(plain(note), err=True)
+    with contextlib.suppress(OSError):  # stderr may have gone; the table has been told
+        for note in (*run.notes, *_errors(run.outcomes), counts(run)):
+            click.echo(plain(note), err=True)
     return code
 
 

@@ -15,8 +15,8 @@ import click
 
 from patchq.cli import many, places, reaching
 from patchq.cli.plain import plain
-from patchq.conversation.view import Aim
-from patchq.errors import ExitCode, PatchqError, UsageError
+from patchq.conversation.view import Aim, Shared
+from patchq.errors import ExitCode, Interrupted, PatchqError, UsageError
 from patchq.outcome import Outcome, Run, word_for, word_of
 from patchq.report import Report
 from patchq.transport.channel import Conversation
@@ -139,7 +139,37 @@ def outcomes(
     """Hold a verb's conversation with every environment of the target.
 
     An error of a host is its outcome; so is one of the environment here.
+
+    Raises:
+        Interrupted: ^C came where no host of a run waits for it.
     """
+    shared = Shared()
+    try:
+        return _outcomes(target, make, shared, writing=writing, quiet=quiet, record=record)
+    except KeyboardInterrupt as error:
+        raise _interrupted(shared.asked) from error
+
+
+def _interrupted(asked: bool) -> Interrupted:
+    if not asked:
+        why = "^C came before anything was asked to change"
+        return Interrupted("interrupted; nothing was changed", why=why, mend="run it again")
+    return Interrupted(
+        "interrupted; it is not known whether anything was changed",
+        why="^C came within a change, or after it; a change is done whole, or not at all",
+        mend="patchq status",
+    )
+
+
+def _outcomes(
+    target: Target,
+    make: Callable[[Aim], Conversation[Report]],
+    shared: Shared,
+    *,
+    writing: bool,
+    quiet: bool,
+    record: bool,
+) -> Run:
     queues = places.queues(target.queue, needed=not record)
     where = target.target
     if where is not None:
@@ -152,6 +182,7 @@ def outcomes(
         explicit=target.python is not None or target.target is not None,
         remote=bool(target.hosts),
         several=len(target.hosts) > 1,
+        shared=shared,
     )
     if target.hosts:
         from patchq import fleet
@@ -159,8 +190,13 @@ def outcomes(
         options = target.reach.options(target.python, writing=writing)
         silent = quiet or not target.several or target.as_json
         total = len(target.hosts)
-        with many.progress(total, changes=writing, quiet=silent) as tell:
-            done = fleet.hold(target.hosts, lambda: make(aim), options, tell)
+        done = None
+        try:
+            with many.progress(total, changes=writing, quiet=silent) as tell:
+                done = fleet.hold(target.hosts, lambda: make(aim), options, tell)
+        except OSError:  # stderr has gone: the outcomes are still told
+            if done is None:
+                raise
     else:
         done = Run((_here(target, make(aim), writing),))
     return replace(done, outcomes=tuple(_aimed(target, one) for one in done.outcomes))

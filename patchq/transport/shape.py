@@ -75,7 +75,10 @@ FORMS: dict[str, Form] = {
         "hashed": int,
         "more": int,
     },
-    "settle": {"receipt": Maybe(dict)},
+    "settle": {
+        "receipt": Maybe({"id": str, "verb": str, "kept": dict, "patches": dict}),
+        "last": bool,
+    },
     "recover": {"outcome": str, "paths": Each(str, list), "where": Maybe(str)},
 }
 
@@ -94,6 +97,10 @@ def fault(
     reason = None if form is None else _differs(form, ok, "")
     if reason is None and operation == "survey":
         reason = _survey_lacks(question, ok, blobs)
+    if reason is None and operation == "settle":
+        receipt = ok["receipt"]
+        other = receipt is not None and receipt["id"] != question.get("id")
+        reason = "its receipt is of another commit" if other else None
     if reason is None and operation == "read":
         reason = _read_lacks(question, ok, blobs)
     return None if reason is None else reason[:_QUOTED]
