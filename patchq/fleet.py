@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, TypeVar
 from patchq.errors import HostError, PatchqError
 from patchq.outcome import NotDone, Outcome, Run, Stopped, Word, word_for, word_of
 from patchq.report import Report
-from patchq.transport import command, hosts
+from patchq.transport import command, descriptors, hosts
 from patchq.transport.become import Become, WrongPassword
 from patchq.transport.channel import AgentError, Conversation
 from patchq.transport.endings import UnknownOutcome
@@ -92,10 +92,11 @@ class _Fleet:
         with contextlib.suppress(ValueError, RuntimeError):  # not in the main thread (tests)
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 loop.add_signal_handler(number, self._stop)
-        self.gate = asyncio.Semaphore(self.options.jobs)
+        jobs = min(self.options.jobs, descriptors.room())
+        self.gate = asyncio.Semaphore(jobs)
         async with contextlib.AsyncExitStack() as stack:
             self.thinking = stack.enter_context(ThreadPoolExecutor(1))
-            self.waiting = stack.enter_context(ThreadPoolExecutor(self.options.jobs))
+            self.waiting = stack.enter_context(ThreadPoolExecutor(jobs))
             self.settings: ssh.Settings | None = None
             if not all(spec.startswith(COMMAND) for spec in specs):
                 from patchq.transport import ssh
@@ -207,6 +208,7 @@ class _Fleet:
             return await asyncio.shield(done)
         except asyncio.CancelledError:
             await asyncio.wait([done])
+            _taken(done)
             raise
 
     async def _end(self, visit: Visit, done: asyncio.Future[Report]) -> None:
@@ -216,6 +218,7 @@ class _Fleet:
             end()
             await asyncio.wait([done], timeout=_GRACE)
             if done.done():
+                _taken(done)
                 break
 
     def _stop(self) -> None:
@@ -224,6 +227,12 @@ class _Fleet:
         for task, visit in self.visits.items():
             if visit.stop() or self.stops > 1:
                 task.cancel()
+
+
+def _taken(done: asyncio.Future[T]) -> None:
+    """Look at how a step ended that nobody waits for any more."""
+    if not done.cancelled():
+        done.exception()
 
 
 def _failed(spec: str, error: PatchqError) -> Outcome:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, Mapping, Optional
 
-from patchq.agent import environment, facts, journal, lock, receipt, recover, state, verify
+from patchq.agent import environment, facts, journal, lock, receipt, recover, scan, state, verify
 from patchq.agent.environment import Environment
 from patchq.agent.facts import RefusalError
 
@@ -82,4 +82,6 @@ def _is_last(here: Environment, found: Mapping[str, Any]) -> bool:
     receipts, _ = state.receipts(here.home)
     moved = [one["id"] for one in receipts if one.get("outcome") != "abandoned"]
     stack = (state.load(here.home) or {"stack": []})["stack"]
+    if scan.orphaned(here) is not None:
+        return False
     return moved[-1:] == [found["id"]] and state.effect(stack) == found["effect"]["after"]

@@ -161,19 +161,19 @@ def _answers(outcomes: Sequence[Outcome], *, quiet: bool) -> None:
 
 def _errors(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Yield what went wrong in full, equal texts once, with the hosts that they are about."""
-    groups: dict[tuple[Word, str], list[str]] = {}
+    groups: dict[tuple[Word, str], list[Outcome]] = {}
     for one in outcomes:
         text = _told(one)
         if text:
             command = one.host.startswith(COMMAND)
             bare = "" if command else one.host.rpartition("@")[2].partition(":")[0]
             text = text.replace(one.host, "HOST").replace(bare or one.host, "HOST")
-            groups.setdefault((one.word, text), []).append(one.host)
-    for (word, text), hosts in groups.items():
-        if len(hosts) == 1:
-            text = text.replace("HOST", hosts[0])
-        text = text.replace("-H HOST", f"-H {shlex.quote(collapse(hosts))}")
-        yield f"\n{collapse(hosts)}: {word.value}\n{text}"
+            groups.setdefault((one.word, text), []).append(one)
+    for (word, text), alike in groups.items():
+        hosts = collapse(one.host for one in alike)
+        if len(alike) == 1:
+            text = _told(alike[0])
+        yield f"\n{hosts}: {word.value}\n{text.replace('-H HOST', f'-H {shlex.quote(hosts)}')}"
 
 
 def _told(one: Outcome) -> str:
