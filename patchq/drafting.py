@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from patchq.engine import apply, draft, sketch
@@ -21,13 +22,14 @@ def drafted(
     Without `release` it is the newest one whose series has the patch. `write` puts it
     to ``post/``, over one that is there only with `force`.
     """
+    named = f" --release {release}" if release else ""
     release, patch = _patch(queue, name, release)
     path = queue.folder / queues.SHARED / f"{patch.stem}.pyi"
     if write and path.exists() and not force:
         raise PatchqError(
             f"{path} is there already",
             why="what somebody wrote is not replaced by what a diff implies",
-            mend=f"patchq sketch {patch.stem} --write --force",
+            mend=f"patchq sketch {patch.stem}{named} --queue {queue.folder} --write --force",
         )
     with releases.Store(queue.distribution, cache / "releases") as store:
         if not store.has(release):
@@ -46,7 +48,13 @@ def drafted(
     if write and found.text:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(text)
-    return _report(queue, release, patch, text, guards, path if write and found.text else None)
+    done = path if write and found.text else None
+    report = _report(queue, release, patch, text, guards, done)
+    if not write or found.text:
+        return report
+    why = back.nature or "the diff brings nothing that is false below it and true above"
+    said = f"{path} not written: {'no sketch can speak of it: ' if back.nature else ''}{why}"
+    return replace(report, lines=(), notes=(*report.notes, said))
 
 
 def _patch(queue: queues.Queue, name: str, release: str | None) -> tuple[str, Patch]:

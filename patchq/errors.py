@@ -46,6 +46,12 @@ class ConflictError(PatchqError):
     exit_code = ExitCode.CONFLICT
 
 
+class Interrupted(PatchqError):
+    """The user stopped a run by ^C; the text says whether anything can have been changed."""
+
+    exit_code = ExitCode.INTERRUPTED
+
+
 class HostError(PatchqError):
     """A host could not be reached, or what became of it is not known."""
 

@@ -8,57 +8,18 @@ R16). The lock that a push relies on is made of the same steps.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from patchq.engine import apply, judge, sketch, takeback, unasked
 from patchq.errors import ExitCode, PatchqError, UsageError
+from patchq.linted import Fault, Judged, Mends
 from patchq.model import Lock, Patch, Series, Sha256, sha256
 from patchq.queue import lock as locks
+from patchq.queue import orphans, verdicts
 from patchq.queue import store as queues
-from patchq.queue import verdicts
 from patchq.releases import store as releases
 from patchq.report import Report
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """One patch of one release: what is wrong, and how many claims its sketch makes.
-
-    `guards`: what breaks without each hunk, where the patch is good as a whole;
-    `unasked`: what the sketch does not ask of this release.
-    """
-
-    release: str
-    patch: str
-    faults: tuple[str, ...]
-    claims: int
-    reads: Mapping[str, Sha256 | None]
-    verdict: judge.Verdict | None = None
-    guards: tuple[takeback.Guard, ...] = ()
-    unasked: tuple[unasked.Unasked, ...] = ()
-
-    @property
-    def notes(self) -> Iterator[str]:
-        """What is to be known and is no fault."""
-        for one in self.unasked:
-            yield f"not asked of {self.release}: {one}"
-        for guard in self.guards:
-            if guard.nature:
-                place = f"{guard.piece.path}:{guard.piece.line or 1}"
-                yield f"{place}: {guard.piece} cannot be guarded: {guard.nature}"
-
-    def to_json(self) -> dict[str, object]:
-        """Return the result as ``--json`` shows it."""
-        return {
-            "release": self.release,
-            "patch": self.patch,
-            "claims": self.claims,
-            "faults": list(self.faults),
-            "hunks": [guard.to_json() for guard in self.guards],
-            "unasked": [one.to_json() for one in self.unasked],
-        }
 
 
 def lint(queue: queues.Queue, only: str | None, *, cache: Path, write: bool) -> Report:
@@ -72,36 +33,45 @@ def lint(queue: queues.Queue, only: str | None, *, cache: Path, write: bool) -> 
     lines: list[str] = []
     judged: list[Judged] = []
     wanted = (only,) if only else queue.releases
-    faults = _missing(queue, wanted, cache)
+    faults = _missing(queue, wanted, cache) + _orphans(queue)
     for release in wanted:
-        series = queues.load(queue, release)
+        entries = tuple(queues.each(queue, release))
+        readable = tuple(one for _, one in entries if isinstance(one, Patch))
+        series = Series(release, readable, queues.lock(queue, release))
         with releases.Store(queue.distribution, cache / "releases") as store:
             if not store.has(release):
                 continue
-            results, fresh = _series(queue, series, store)
+            results, fresh = _series(queue, release, entries, store)
         judged += results
-        for one in results:
-            lines.append(f"{release} {one.patch}: {_word(one)}")
-            lines += [f"    {said}" for said in (*one.faults, *one.notes)]
+        lines += [line for one in results for line in one.lines]
         if fresh is None and write:
-            lines.append(f"{release} series.lock not written: not every patch applies")
+            lines.append(
+                f"{release} series.lock not written: not every patch applies and is readable"
+            )
         if fresh is not None:
             _keep(cache, fresh, results)
             faulty = any(one.faults for one in results)
             faults += _lock(queue, series, fresh, lines, write=write, faulty=faulty)
     bad = any(one.faults for one in judged) or bool(faults)
+    said = tuple(f"{fault}; mend: {fault.mend}" for fault in faults)
     document = {
         "verb": "lint",
         "queue": queue.name,
         "patches": [one.to_json() for one in judged],
-        "faults": faults,
+        "faults": list(said),
+        "details": [fault.to_json() for fault in faults],
         "written": write,
     }
     code = ExitCode.FAILED if bad else ExitCode.DONE
-    return Report(tuple(lines), tuple(faults), document, code)
+    return Report(tuple(lines), said, document, code)
 
 
-def _missing(queue: queues.Queue, wanted: tuple[str, ...], cache: Path) -> list[str]:
+def _orphans(queue: queues.Queue) -> list[Fault]:
+    folder = str(queue.folder)
+    return [Fault(str(one), one.name, mend=one.mend(folder)) for one in orphans.orphans(queue)]
+
+
+def _missing(queue: queues.Queue, wanted: tuple[str, ...], cache: Path) -> list[Fault]:
     """Return a fault for each release that is not here; with none here there is nothing to say."""
     with releases.Store(queue.distribution, cache / "releases") as store:
         missing = [release for release in wanted if not store.has(release)]
@@ -112,8 +82,10 @@ def _missing(queue: queues.Queue, wanted: tuple[str, ...], cache: Path) -> list[
             mend=f"patchq fetch {queue.distribution}=={missing[0]}",
         )
     return [
-        f"{release} not judged: its pristine text is not here; "
-        f"mend: patchq fetch {queue.distribution}=={release}"
+        Fault(
+            f"{release} not judged: its pristine text is not here",
+            mend=f"patchq fetch {queue.distribution}=={release}",
+        )
         for release in missing
     ]
 
@@ -127,16 +99,6 @@ def _keep(cache: Path, fresh: Lock, results: list[Judged]) -> None:
             kept.put(verdicts.of(pinned, fresh.release), document)
 
 
-def _word(one: Judged) -> str:
-    if one.faults:
-        return "1 fault" if len(one.faults) == 1 else f"{len(one.faults)} faults"
-    claims = f"good, {one.claims} claim{'' if one.claims == 1 else 's'} false below and true above"
-    kept = sum(bool(guard.by) for guard in one.guards)
-    return (
-        f"{claims}, {kept} of {len(one.guards)} hunk{'' if len(one.guards) == 1 else 's'} guarded"
-    )
-
-
 def _lock(
     queue: queues.Queue,
     series: Series,
@@ -145,7 +107,7 @@ def _lock(
     *,
     write: bool,
     faulty: bool,
-) -> list[str]:
+) -> list[Fault]:
     """Write the lock, or say how the one on disk differs."""
     path = queue.folder / series.release / "series.lock"
     text = locks.format(fresh)
@@ -161,7 +123,7 @@ def _lock(
     else:
         word = f"is stale: {locks.stale(series.lock, series) or _differs(series.lock, fresh)}"
     mend = f"patchq lint --write --queue {queue.folder}"
-    return [f"{series.release} series.lock {word}; mend: {mend}"]
+    return [Fault(f"{series.release} series.lock {word}", mend=mend)]
 
 
 def _differs(kept: Lock, fresh: Lock) -> str:
@@ -178,11 +140,6 @@ def _differs(kept: Lock, fresh: Lock) -> str:
     return "it is not laid out as patchq writes it"
 
 
-def _said(one: judge.Finding) -> str:
-    text = str(one) if one.path else one.message
-    return f"{text}; {one.why}" if one.why else text
-
-
 def _replace(path: Path, text: bytes) -> None:
     """Put a file in place whole: staged beside it, then renamed."""
     staged = path.with_name(f".{path.name}.new")
@@ -191,34 +148,45 @@ def _replace(path: Path, text: bytes) -> None:
 
 
 def _series(
-    queue: queues.Queue, series: Series, store: releases.Store
+    queue: queues.Queue,
+    release: str,
+    entries: Sequence[tuple[str, Patch | PatchqError]],
+    store: releases.Store,
 ) -> tuple[list[Judged], Lock | None]:
-    """Judge a series patch by patch; no lock where a patch does not apply."""
-    touched = tuple(dict.fromkeys(path for patch in series.patches for path in patch.paths))
+    """Judge a series patch by patch, without those that cannot be read.
+
+    No lock where a patch does not apply, or something of it cannot be read.
+    """
+    patches = [one for _, one in entries if isinstance(one, Patch)]
+    touched = tuple(dict.fromkeys(path for patch in patches for path in patch.paths))
     tree: dict[str, apply.File | None] = dict.fromkeys(touched)
-    tree.update(store.read_many(series.release, touched))
+    tree.update(store.read_many(release, touched))
     base = dict(tree)
-    listing = store.installed(series.release)
-    results = []
-    for patch in series.patches:
+    listing = store.installed(release)
+    results: list[Judged] = []
+    for name, patch in entries:
+        sketched = patch.sketch_name if isinstance(patch, Patch) else ""
+        mends = Mends(str(queue.folder), release, name, sketched)
+        if isinstance(patch, PatchqError):
+            results.append(Judged(release, name, (mends.unread(patch),)))
+            continue
         done = apply.apply_patch(patch, tree.get)
         if isinstance(done, apply.PatchRejected):
-            fault = f"does not apply to {queue.distribution} {series.release}: {done.message}"
+            fault = f"does not apply to {queue.distribution} {release}: {done.message}"
             moved = apply.apply_patch(patch, tree.get, search=True)
             if isinstance(moved, apply.PatchApplied):
                 fault += f"; it fits where its lines have moved to ({_offsets(moved)})"
-            results.append(Judged(series.release, patch.name, (fault,), 0, {}))
+            below = [one.patch for one in results if one.reads is None]
+            fault += f"; {', '.join(below)} below it could not be read" if below else ""
+            results.append(Judged(release, name, (mends.patched(fault),)))
             return results, None
-        results.append(_patch(patch, done, tree, series.release, store, listing))
+        results.append(_patch(patch, done, tree, mends, store, listing))
         tree.update(done.after)
-    reads = {one.patch: one.reads for one in results}
+    reads = {one.patch: one.reads for one in results if one.reads is not None}
+    if len(reads) < len(results):
+        return results, None
     fresh = locks.make(
-        queue.distribution,
-        series.release,
-        store.tree(series.release),
-        series.patches,
-        read=base.get,
-        reads=reads,
+        queue.distribution, release, store.tree(release), patches, read=base.get, reads=reads
     )
     return results, fresh
 
@@ -234,7 +202,7 @@ def _patch(
     patch: Patch,
     done: apply.PatchApplied,
     tree: Mapping[str, apply.File | None],
-    release: str,
+    mends: Mends,
     store: releases.Store,
     listing: Iterable[str],
 ) -> Judged:
@@ -242,33 +210,62 @@ def _patch(
         if path in tree:
             file = tree[path]
             return None if file is None else file[0]
-        return store.read(release, path)
+        return store.read(mends.release, path)
 
-    parsed = None
-    if patch.sketch is not None:
-        parsed = sketch.load(patch.sketch, name=patch.sketch_name)
+    if not done.changes:
+        fault = mends.patched("it changes nothing: there is no diff in it")
+        return Judged(mends.release, patch.name, (fault,), reads={})
+    parsed, unread = None, None
+    try:
+        if patch.sketch is not None:
+            parsed = sketch.load(patch.sketch, name=patch.sketch_name)
+    except PatchqError as error:
+        unread = mends.unread(error)
     before = {change.path: tree.get(change.path) for change in done.changes}
     verdict = judge.judge(
         {path: file and file[0] for path, file in before.items()},
         {path: file and file[0] for path, file in done.after.items()},
         parsed,
-        release,
+        mends.release,
         read,
         diffs=patch.diffs,
         listing=listing,
     )
-    if not done.changes:
-        return Judged(release, patch.name, ("it changes nothing: there is no diff in it",), 0, {})
-    findings = verdict.findings
-    if not any(one.kind == "syntax" for one in findings):  # else no claim could hold
-        findings += judge.lint(verdict)
-    held: tuple[takeback.Guard, ...] = ()
-    if verdict.holds and verdict.above:
-        back = takeback.Back(patch, tree.get, release, read, listing=listing)
-        held = tuple(back.guards(parsed))
-        findings += tuple(one.finding() for one in held if one.bare)
-    faults = tuple(_said(one) for one in findings)
+    if unread:
+        faults = (unread, *map(mends.fault, verdict.findings))
+        return Judged(mends.release, patch.name, faults)
     texts = {path: read(path) for path in verdict.reads}
     reads = {path: None if text is None else sha256(text) for path, text in texts.items()}
-    left = () if parsed is None else unasked.unasked(parsed, release)
-    return Judged(release, patch.name, faults, len(verdict.above), reads, verdict, held, left)
+    back = takeback.Back(patch, tree.get, mends.release, read, listing=listing)
+    return _sketched(patch, parsed, verdict, reads, back, mends)
+
+
+def _sketched(
+    patch: Patch,
+    parsed: sketch.Sketch | None,
+    verdict: judge.Verdict,
+    reads: Mapping[str, Sha256 | None],
+    back: takeback.Back,
+    mends: Mends,
+) -> Judged:
+    """Judge what the sketch asks, and what guards each hunk."""
+    findings = verdict.findings
+    asked = sum(not claim.given for claim in verdict.above)
+    nature = "" if asked or not verdict.holds else back.nature
+    if not nature and not any(one.kind == "syntax" for one in findings):
+        findings += judge.lint(verdict)  # with a fault of syntax no claim could hold
+    guards: tuple[takeback.Guard, ...] = ()
+    if verdict.holds and (verdict.above or nature):
+        guards = tuple(back.guards(parsed))
+        findings += tuple(one.finding() for one in guards if one.bare)
+    return Judged(
+        mends.release,
+        patch.name,
+        tuple(map(mends.fault, findings)),
+        asked,
+        reads,
+        verdict,
+        guards,
+        () if parsed is None else unasked.unasked(parsed, mends.release),
+        nature,
+    )

@@ -7,68 +7,16 @@ are not needed here: all is decided by hashes (docs/architecture.md, "Plan").
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from patchq.model import (
-    ABSENT,
-    AppliedPatch,
-    FileState,
-    Found,
-    Lock,
-    LockedPatch,
-    PathChange,
-    Survey,
-)
-from patchq.standing import live, pristine, public, recorded
+from patchq.misfit import Conflict as Conflict  # what a plan holds, in one place with it
+from patchq.misfit import Kind as Kind
+from patchq.misfit import misfit, prefix
+from patchq.model import AppliedPatch, FileState, Lock, LockedPatch, PathChange, Survey
+from patchq.standing import live, pristine, recorded
 
 _Tree = Mapping[str, FileState]
-
-
-class Kind(enum.Enum):
-    """Why a patch does not fit; each is told apart by content."""
-
-    DRIFT = "drift"
-    ANOTHER_QUEUE = "another queue's patch"
-    WRONG_RELEASE = "wrong release"
-    PARTIAL = "partial"
-    ALREADY_THERE = "already there"
-    ORDER = "order"
-    CHANGED_PATCH = "changed patch"
-    MERGED_UPSTREAM = "merged upstream"
-    JUDGEMENT = "judgement"
-    REFUSED = "refused"
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """One reason why nothing may be changed; `expected` and `found` are file states.
-
-    `other` is the queue that is in the way, if one is.
-    """
-
-    kind: Kind
-    patch: str
-    path: str | None
-    message: str
-    expected: FileState | None = None
-    found: FileState | None = None
-    detail: str = ""
-    other: str = ""
-
-    def to_json(self) -> dict[str, object]:
-        """Return the conflict as ``--json`` shows it."""
-        return {
-            "kind": self.kind.value,
-            "patch": self.patch,
-            "path": self.path,
-            "message": self.message,
-            "expected": self.expected and self.expected.to_json(),
-            "found": self.found and self.found.to_json(),
-            "detail": self.detail,
-            "other": self.other or None,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +64,14 @@ def push(lock: Lock, queue: str, survey: Survey, goal: int) -> Plan:
     todo = lock.patches[start:goal]
     tree = recorded(survey.stack)
     first: dict[str, FileState] = {}
-    conflicts: list[Conflict] = []
+    edited = drift(queue, survey)
+    conflicts = list(edited)
+    known = {one.path for one in edited}
+    reach = prefix(lock, survey, start)
     stack = list(survey.stack)
     for patch in todo:
-        conflicts += _misfits(patch, lock, queue, survey, first, tree)
+        misfits = _misfits(patch, (lock, reach), queue, survey, first, tree)
+        conflicts += [one for one in misfits if one.path not in known]
         for change in patch.changes:
             first.setdefault(change.path, live(survey, change.path))
             tree[change.path] = change.after
@@ -140,6 +92,27 @@ def push(lock: Lock, queue: str, survey: Survey, goal: int) -> Plan:
     )
 
 
+def drift(queue: str, survey: Survey) -> tuple[Conflict, ...]:
+    """Return the files of a queue's recorded patches that are not as the record says.
+
+    A stack that drifted does not move: what it says is applied is not there.
+    """
+    says = recorded(survey.stack)
+    top = {c.path: a.patch for a in survey.stack if a.queue == queue for c in a.changes}
+    return tuple(
+        Conflict(
+            Kind.DRIFT,
+            patch,
+            path,
+            f"{path} was edited after {patch} was pushed",
+            says[path],
+            live(survey, path),
+        )
+        for path, patch in top.items()
+        if path in survey.files and live(survey, path) != says[path]
+    )
+
+
 def _entries(
     first: _Tree, tree: _Tree, restored: frozenset[str] = frozenset()
 ) -> tuple[PathChange, ...]:
@@ -152,9 +125,18 @@ def _entries(
 
 
 def _misfits(
-    patch: LockedPatch, lock: Lock, queue: str, survey: Survey, first: _Tree, tree: _Tree
+    patch: LockedPatch,
+    known: tuple[Lock, int],
+    queue: str,
+    survey: Survey,
+    first: _Tree,
+    tree: _Tree,
 ) -> list[Conflict]:
-    """Return why a patch does not fit, path by path; `tree` is what lies below it."""
+    """Return why a patch does not fit, path by path; `tree` is what lies below it.
+
+    `known`: the lock, and after how many of its patches the files are as they are.
+    """
+    lock, reach = known
     out = []
     for change in patch.changes:
         found = survey.files.get(change.path)
@@ -162,7 +144,7 @@ def _misfits(
         if below is not None and below != change.before:
             out.append(_covered(patch, change, queue, survey, below))
         elif change.path not in first and live(survey, change.path) != (below or change.before):
-            out.append(_misfit(patch, change, lock, survey, below or change.before))
+            out.append(misfit(patch, change, lock, survey, below or change.before, reach))
         elif found is not None and found.problem and change.path not in first:
             out.append(
                 Conflict(
@@ -199,56 +181,14 @@ def _covered(
     return Conflict(kind, patch.name, change.path, message, *states, other=owner.queue)
 
 
-def _misfit(
-    patch: LockedPatch, change: PathChange, lock: Lock, survey: Survey, expected: FileState
-) -> Conflict:
-    """Tell drift, wrong release, partial, already there and order apart by content."""
-    found = survey.files.get(change.path) or Found(change.path, "absent", ABSENT)
-    kind, message = _kind(patch, change, lock, survey, found)
-    return Conflict(kind, patch.name, change.path, message, expected, found.state)
-
-
-def _kind(
-    patch: LockedPatch, change: PathChange, lock: Lock, survey: Survey, found: Found
-) -> tuple[Kind, str]:
-    path = change.path
-    if found.kind not in ("file", "link", "absent"):
-        return Kind.REFUSED, f"{path} is a {found.kind}, not a file"
-    if found.state == change.after:
-        if all(live(survey, other.path) == other.after for other in patch.changes):
-            return (
-                Kind.ALREADY_THERE,
-                f"{path} holds {patch.name} already, and no receipt of patchq's says who did that",
-            )
-        return Kind.PARTIAL, f"{path} has {patch.name} in it, other files of the patch do not"
-    later = [
-        other.name
-        for other in lock.patches
-        for done in other.changes
-        if done.path == path and done.after == found.state
-    ]
-    if later:
-        return Kind.ORDER, f"{path} is as after {later[-1]}, without what belongs below it"
-    version = survey.installed.version if survey.installed else ""
-    if public(version) != lock.release and found.recorded in (None, found.state.sha256):
-        return (
-            Kind.WRONG_RELEASE,
-            f"{path} is as {version} installed it; this series is for {lock.release}",
-        )
-    if found.state == ABSENT:
-        return Kind.DRIFT, f"{path} is missing; {patch.name} expects it"
-    if change.before == ABSENT:
-        return Kind.DRIFT, f"{path} exists; {patch.name} would create it"
-    return Kind.DRIFT, f"{path} was edited by somebody: it is not what {patch.name} was made on"
-
-
 def pop(queue: str, survey: Survey, keep: int) -> Plan:
     """Plan to take off this queue's patches until `keep` of them are left."""
     held = [applied for applied in survey.stack if applied.queue == queue]
     gone = held[keep:]
     release = held[-1].release if held else ""
     stack = tuple(applied for applied in survey.stack if applied not in gone)
-    now, left = recorded(survey.stack), recorded(stack)
+    left = recorded(stack)
+    edited = {} if not gone else {one.path: one for one in drift(queue, survey)}
     conflicts: list[Conflict] = []
     first: dict[str, FileState] = {}
     goal: dict[str, FileState] = {}
@@ -261,17 +201,8 @@ def pop(queue: str, survey: Survey, keep: int) -> Plan:
                 continue
             first[change.path] = live(survey, change.path)
             goal[change.path] = left.get(change.path, pristine(survey, change.path))
-            if above is None and first[change.path] != now[change.path]:
-                conflicts.append(
-                    Conflict(
-                        Kind.DRIFT,
-                        applied.patch,
-                        change.path,
-                        f"{change.path} was edited after {applied.patch} was pushed",
-                        now[change.path],
-                        first[change.path],
-                    )
-                )
+            if above is not None:
+                edited.pop(change.path, None)
     restored = frozenset(path for path in first if path not in left)
     return Plan(
         "pop",
@@ -281,7 +212,7 @@ def pop(queue: str, survey: Survey, keep: int) -> Plan:
         _entries(first, goal, restored),
         restored,
         stack,
-        tuple(conflicts),
+        (*conflicts, *edited.values()),
     )
 
 

@@ -129,7 +129,7 @@ def test_a_host_that_stays_away_after_the_change_was_sent_is_unknown(lab, some, 
 
     closing = threading.Thread(target=close_the_door)
     closing.start()
-    found = push([name], settle=1)[name]
+    found = push([name], settle=6)[name]
     closing.join()
 
     assert found.word is Word.UNKNOWN

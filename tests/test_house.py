@@ -2,6 +2,7 @@
 
 import ast
 import configparser
+import contextlib
 import re
 import subprocess
 from pathlib import Path
@@ -88,6 +89,51 @@ def test_every_public_name_has_a_docstring(module, tree):
 
     assert ast.get_docstring(tree)
     assert not bare
+
+
+def written(node: ast.AST) -> str | bytes | None:
+    """Return the text that an expression spells, with `x` for what an f-string fills in."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(written(part) or "x" for part in node.values)
+    return None
+
+
+def possessive(tree: ast.AST) -> list[int]:
+    """Return the lines of regexes with a possessive quantifier or an atomic group."""
+    found = []
+    for node in ast.walk(tree):
+        text = written(node)
+        for flags in (0, re.VERBOSE) if text else ():
+            with contextlib.suppress(re.error):
+                if re.search("POSSESSIVE|ATOMIC", repr(re._parser.parse(text, flags))):
+                    found.append(node.lineno)
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_no_regex_has_a_possessive_quantifier_or_an_atomic_group(tree):
+    """CPython 3.11.0 to 3.11.4, as in Debian 12, match them wrongly; 3.8 has none at all."""
+    imported = {name.name for n in ast.walk(tree) if isinstance(n, ast.Import) for name in n.names}
+
+    assert "re" not in imported or not possessive(tree)
+
+
+ATOMIC = [r"(?:ab?c)*+", "a++", "\n [+] ?+ # why\n", "(?>a|b)c", "b{2,3}+"]
+
+
+@pytest.mark.parametrize("text", ATOMIC)
+def test_a_possessive_quantifier_or_an_atomic_group_is_found(text):
+    verbose = "rf'''" + text.replace("{", "{{").replace("}", "}}") + "{more}'''"
+
+    for spelled in (repr(text), repr(text.encode()), verbose):
+        assert possessive(ast.parse(f"A = re.compile({spelled}, re.VERBOSE)\n"))
+
+
+@pytest.mark.parametrize("text", [r"[*+]+[?+] a\++ (?:b)+ c?\+", "--- a\n+++ b\n", r"a\?+ [}]+"])
+def test_a_plus_that_is_no_such_quantifier_is_no_finding(text):
+    assert not possessive(ast.parse(f"A = re.compile({text!r})\n"))
 
 
 def test_no_index_host_and_no_path_of_a_machine_is_named():

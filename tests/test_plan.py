@@ -90,7 +90,8 @@ def test_push_lists_the_failures_of_the_whole_series_not_the_first():
         (survey(a=state("edited")), Kind.DRIFT),
         (survey(a=ABSENT), Kind.DRIFT),
         (survey(a=A1), Kind.ALREADY_THERE),
-        (survey(a=A2), Kind.ORDER),
+        (survey(a=A2), Kind.PARTIAL),
+        (survey(a=A2, b=B1), Kind.ALREADY_THERE),
         (survey(a=state("other"), version="2.0", a_=None), Kind.WRONG_RELEASE),
     ],
 )
@@ -102,6 +103,46 @@ def test_a_patch_half_in_its_files_is_partial():
     planned = plan.push(LOCK, "q", survey(a=A1, b=B1, stack=applied(ONE)), 2)
 
     assert kinds(planned) == [(Kind.PARTIAL, "two.patch", "p/b.py")]
+
+
+def test_bytes_that_nobody_recorded_are_told_up_to_the_last_patch_that_is_there():
+    planned = plan.push(LOCK, "q", survey(a=A2, b=B1), 3)
+
+    assert kinds(planned) == [
+        (Kind.ALREADY_THERE, "one.patch", "p/a.py"),
+        (Kind.ALREADY_THERE, "two.patch", "p/b.py"),
+    ]
+    assert all("is as after two.patch already" in c.message for c in planned.conflicts)
+
+
+def test_bytes_that_nobody_recorded_on_top_of_a_record_are_told_too():
+    planned = plan.push(LOCK, "q", survey(a=A2, b=B1, stack=applied(ONE)), 3)
+
+    assert kinds(planned) == [
+        (Kind.DRIFT, "one.patch", "p/a.py"),
+        (Kind.ALREADY_THERE, "two.patch", "p/b.py"),
+    ]
+
+
+@pytest.mark.parametrize("goal", [1, 2, 3])
+def test_a_push_on_a_stack_that_drifted_is_refused_whatever_it_touches(goal):
+    planned = plan.push(LOCK, "q", survey(a=A0, stack=applied(ONE)), goal)
+
+    assert kinds(planned) == [(Kind.DRIFT, "one.patch", "p/a.py")]
+    assert (planned.conflicts[0].expected, planned.conflicts[0].found) == (A1, A0)
+
+
+def test_a_pop_refuses_drift_below_what_it_takes_off():
+    here = survey(a=state("edited"), n=NEW, stack=applied(ONE, THREE))
+
+    assert kinds(plan.pop("q", here, 1)) == [(Kind.DRIFT, "one.patch", "p/a.py")]
+
+
+def test_another_queues_drift_does_not_keep_a_queue_from_moving():
+    other = LockedPatch("x.patch", "", sha256(b"x"), None, (PathChange("p/n.py", ABSENT, NEW),))
+    here = survey(n=state("edited"), stack=applied(other, queue="r"))
+
+    assert plan.push(LOCK, "q", here, 2).conflicts == ()
 
 
 def test_another_queues_patch_below_is_named():

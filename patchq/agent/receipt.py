@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Mapping
 from patchq.agent import environment, facts, protocol, state
 from patchq.agent.changes import Changes
 from patchq.agent.environment import Environment
+from patchq.agent.facts import RefusalError
 from patchq.agent.journal import Entry, Journal
 
 # What the controller knows and the agent only writes down.
@@ -106,6 +107,23 @@ def _unmoved(
 
 def _applied(stack: List[Any]) -> List[List[str]]:
     return [[patch["queue"], patch["patch"], patch["sha256"]] for patch in stack]
+
+
+def named(name: str, ledger: bytes) -> bool:
+    """Return whether the ledger has a receipt of this id, whatever it says."""
+    return b'{"id":"%s"' % name.encode() in ledger
+
+
+def unsettled(request: Mapping[str, Any], ledger: bytes) -> None:
+    """Check that nobody settled this commit meanwhile (`patchq.agent.settle`)."""
+    name = request.get("id")
+    if name is not None and named(name, ledger):
+        raise RefusalError(
+            "settled",
+            "this change was given up, or done, before its request was read",
+            "the ledger has %s already" % name,
+            "run the command again",
+        )
 
 
 def second(entries: List[Entry], here: Environment, ledger: bytes) -> int:

@@ -2,7 +2,7 @@
 
 The commit is named by the id that its request had. Either the ledger has its receipt, or,
 under the writer's lock, its id is written there as abandoned, and a commit whose id the
-ledger has is refused (`verify.unsettled`). So the answer stays true, even where the
+ledger has is refused (`receipt.unsettled`). So the answer stays true, even where the
 agent that was lost still reads the request. Where neither can be had, nothing is said
 but why: a refusal, and the outcome stays unknown.
 """
@@ -28,7 +28,7 @@ def settle(request: Mapping[str, Any]) -> Dict[str, Any]:
     if there:
         verify.own_folders(here.home)
     found = _find(here, request["id"])
-    if found is None and verify.named(request["id"], state.ledger(here.home)):
+    if found is None and receipt.named(request["id"], state.ledger(here.home)):
         return {"receipt": None, "last": True}  # given up already
     if found is None or journal.load(here.home) is not None:
         if here.refusal is not None and (not there or here.refusal.word == "not-writable"):

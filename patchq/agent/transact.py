@@ -46,7 +46,7 @@ def commit(request: Mapping[str, Any], blobs: Mapping[str, bytes]) -> Dict[str, 
         verify.same_as_surveyed(here)
     with lock.Lock(here.home, told):
         recover.clear_up(here)
-        verify.unsettled(request, state.ledger(here.home))
+        receipt.unsettled(request, state.ledger(here.home))
         verify.same_as_surveyed(here)
         verify.expected(here, request)
         verify.contents(here, request, blobs)

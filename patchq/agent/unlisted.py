@@ -33,6 +33,9 @@ def paths(here: Environment, listed: Mapping[str, object], skip: Tuple[str, ...]
                 continue
             if path.endswith(_IMPORTED) or not path.endswith(skip):
                 found[path] = None
+    plugins = "%s/entry_points.txt" % (here.installed.folder if here.installed else "")
+    if here.installed and plugins not in listed and os.path.lexists(here.at(plugins)):
+        found[plugins] = None  # it names code that others import
     others = _other_records(here) if found else []
     kept = {path for path in found if all(record.find(data, path) is None for data in others)}
     ours = {path for path in found if _source(path) in listed}
@@ -46,7 +49,8 @@ def _source(path: str) -> str:
 
 
 def _foreign(folder: str) -> bool:
-    return folder.split("/")[0].endswith((".dist-info", ".data", ".egg-info"))
+    parts = folder.split("/")
+    return parts[-1] == bytecode.CACHE or parts[0].endswith((".dist-info", ".data", ".egg-info"))
 
 
 def _unlisted(here: Environment, folder: str, known: Set[str]) -> Iterator[str]:

@@ -41,23 +41,6 @@ def _bad(reason: str) -> RefusalError:
     return RefusalError("bad-request", "this is no request", reason, "report a bug")
 
 
-def named(name: str, ledger: bytes) -> bool:
-    """Return whether the ledger has a receipt of this id, whatever it says."""
-    return b'{"id":"%s"' % name.encode() in ledger
-
-
-def unsettled(request: Mapping[str, Any], ledger: bytes) -> None:
-    """Check that nobody settled this commit meanwhile (`patchq.agent.settle`)."""
-    name = request.get("id")
-    if name is not None and named(name, ledger):
-        raise RefusalError(
-            "settled",
-            "this change was given up, or done, before its request was read",
-            "the ledger has %s already" % name,
-            "run the command again",
-        )
-
-
 def same_as_surveyed(here: Environment) -> None:
     """Check that nobody committed between finding the environment and the lock."""
     record = here.installed.record if here.installed else None

@@ -9,6 +9,7 @@ out. Exactly one word comes out, by the first rule that holds:
    bytes are gone.
 4. The record has patches of this queue:
    *drifted*: a touched file is neither what is recorded nor, where nothing is, pristine;
+   or the record says other than the lock whose patches it names (`patchq.audit.held`);
    *current*: they are the whole of today's series, by effect or by text;
    *partial*: they are the lower part of it;
    *behind*: they are a series, or the lower part of one, that a commit of the queue had;

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from patchq import standing
 from patchq.audit import bare
 from patchq.audit.finding import Case, Finding, Past, Word, count, differs, orphaned, some
-from patchq.model import AppliedPatch, FileState, Lock, PathChange, effect_id
+from patchq.audit.held import differing, reached, shared
+from patchq.model import AppliedPatch, FileState, Lock, effect_id
 
 _AGAIN = "patchq pop -a, then: patchq push -a"
 
@@ -67,7 +67,7 @@ def _recorded(case: Case) -> Finding | None:
     held = case.held
     if not held:
         return None
-    release = held[-1].release
+    survey, release = case.survey, held[-1].release
     lock = case.locks.get(release)
     drift = _drift(case, lock)
     if drift:
@@ -82,6 +82,9 @@ def _recorded(case: Case) -> Finding | None:
     reach = None if lock is None else reached(held, lock)
     if lock is None or reach is None:
         return _of_the_past(case, release, held)
+    other = differing(survey.stack, held, lock)
+    if other:
+        return _agreeing(case, release, held) or _forged(release, other)
     if reach < len(lock.patches):
         above = [patch.name for patch in lock.patches[reach:]]
         why = f"{reach} of {len(lock.patches)} patches; not on: {', '.join(above)}"
@@ -90,7 +93,11 @@ def _recorded(case: Case) -> Finding | None:
     if edited:
         why = f"the lock's series is on, and the queue here was edited since: {edited}"
         return Finding(Word.BEHIND, why, release, behind=0, mend="patchq lint --write")
-    return Finding(Word.CURRENT, _whole(held, lock), release)
+    why = _whole(held, lock)
+    also = [f"{path} ({queue})" for path, queue in shared(survey.stack, held).items()]
+    if also:
+        why += f"; other queues change files of it, too: {some(also)}"
+    return Finding(Word.CURRENT, why, release)
 
 
 def _drift(case: Case, lock: Lock | None) -> dict[str, tuple[FileState, FileState]]:
@@ -111,34 +118,20 @@ def _drift(case: Case, lock: Lock | None) -> dict[str, tuple[FileState, FileStat
     return out
 
 
-def reached(held: Iterable[AppliedPatch], lock: Lock) -> int | None:
-    """Return how many patches of a series are what is held, by text or by effect.
-
-    By text: the same names, options and patches, in order; a series that is stacked on
-    another queue's has other files before and after. By effect: the same changes, in
-    whatever patches. None where it is neither.
-    """
-    mine = tuple(held)
-    texts = [(one.name, one.options, one.patch) for one in lock.patches]
-    if texts[: len(mine)] == [(one.patch, one.options, one.sha256) for one in mine]:
-        return len(mine)
-    changes = [change for one in mine for change in one.changes]
-    built: list[PathChange] = []
-    for number, patch in enumerate(lock.patches, 1):
-        built += patch.changes
-        if built == changes:
-            return number
-    return None
-
-
 def _of_the_past(case: Case, release: str, held: tuple[AppliedPatch, ...]) -> Finding:
     """Return behind with the commit that had what is held, else unknown."""
     looked = 0
+    other: dict[str, tuple[FileState, FileState]] = {}
     for past in case.past(release):
         looked += 1
         reach = reached(held, past.lock)
         if reach is not None:
-            return _behind(case, release, past, reach)
+            found = differing(case.survey.stack, held, past.lock)
+            if not found:
+                return _behind(case, release, past, reach)
+            other = other or found
+    if other:
+        return _forged(release, other)
     effect = effect_id(change for one in held for change in one.changes)
     texts = ", ".join(f"{one.patch} sha256 {one.sha256[:12]}" for one in held)
     why = f"effect {effect[:12]} ({texts}) is in no commit of this queue"
@@ -147,6 +140,21 @@ def _of_the_past(case: Case, release: str, held: tuple[AppliedPatch, ...]) -> Fi
         with_ = " with uncommitted changes" if case.last.dirty else ""
         why += f"; the last receipt names commit {case.last.commit[:12]}{with_}"
     return Finding(Word.UNKNOWN, why, release, mend="patchq diff   # shows the top patch")
+
+
+def _agreeing(case: Case, release: str, held: tuple[AppliedPatch, ...]) -> Finding | None:
+    """Return behind where a commit had the texts of today's lock with other files, else None."""
+    for past in case.past(release):
+        reach = reached(held, past.lock)
+        if reach is not None and not differing(case.survey.stack, held, past.lock):
+            return _behind(case, release, past, reach)
+    return None
+
+
+def _forged(release: str, other: dict[str, tuple[FileState, FileState]]) -> Finding:
+    texts = [differs(p, *states).replace(", found", ", recorded") for p, states in other.items()]
+    why = f"the record says other than the queue's lock: {some(texts)}"
+    return Finding(Word.DRIFTED, why, release, tuple(other), mend=bare.REINSTALL)
 
 
 def _behind(case: Case, release: str, past: Past, reach: int) -> Finding:

@@ -2,14 +2,16 @@
 
 The release store says what a file should be, RECORD only where it does not have the
 release: who edits a file may edit RECORD, too. Files that the recorded stack changes are
-compared with the stack.
+compared with the queue's lock, or with the record where no lock is at hand.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from patchq.audit import bare
 from patchq.audit.finding import Finding, Word, count, differs, some
 from patchq.model import FileState, Sha256
 
@@ -33,18 +35,21 @@ class Release:
 class Seen:
     """What an environment has: digests by RECORD but for those that differ, and what is more.
 
-    `hashed` is the number of files that were read.
+    `blank` are files of which RECORD has no digest; `hashed` is the number of files that
+    were read, `more` that of the files which differ and are not named here.
     """
 
     listed: Digests
     differs: Digests = field(default_factory=dict)
     added: Digests = field(default_factory=dict)
     hashed: int = 0
+    blank: Digests = field(default_factory=dict)
+    more: int = 0
 
     @property
     def found(self) -> dict[str, Sha256 | None]:
         """Path -> digest as it is there, None for a file that is listed and missing."""
-        return {**self.listed, **self.differs, **self.added}
+        return {**self.listed, **self.blank, **self.differs, **self.added}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +62,13 @@ class Checked:
     edited: Mapping[str, tuple[Sha256 | None, Sha256 | None]]
     missing: Mapping[str, Sha256 | None]
     added: Mapping[str, Sha256 | None]
+    unproven: tuple[str, ...] = ()
+    more: int = 0
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Every file that is not what it should be."""
-        return (*self.edited, *self.missing, *self.added)
+        """Every file that is not what it should be, or of which nobody knows."""
+        return (*self.edited, *self.missing, *self.added, *self.unproven)
 
     def to_json(self) -> dict[str, object]:
         """Return what a row has of it."""
@@ -72,6 +79,8 @@ class Checked:
             "edited": list(self.edited),
             "missing": list(self.missing),
             "added": list(self.added),
+            "unproven": list(self.unproven),
+            "more": self.more,
         }
 
 
@@ -91,8 +100,11 @@ def _against(seen: Seen, stack: Mapping[str, FileState], release: Release | None
     edited: dict[str, tuple[Sha256 | None, Sha256 | None]] = {}
     missing: dict[str, Sha256 | None] = {}
     added: dict[str, Sha256 | None] = {}
+    unproven = tuple(sorted(seen.blank.keys() - wanted)) if release is None else ()
     for path in sorted(wanted.keys() | found.keys()):
         want, have = wanted.get(path), found.get(path)
+        if path in unproven:
+            continue
         if want == have:
             if path in seen.added and want is None:
                 added[path] = have  # a link to nothing, or no file
@@ -103,7 +115,8 @@ def _against(seen: Seen, stack: Mapping[str, FileState], release: Release | None
         else:
             edited[path] = want, have
     name = release.name if release else None
-    return Checked(STORE if release else RECORD, name, seen.hashed, edited, missing, added)
+    against = STORE if release else RECORD
+    return Checked(against, name, seen.hashed, edited, missing, added, unproven, seen.more)
 
 
 def judged(finding: Finding, checked: Checked, recorded: bool) -> Finding:
@@ -121,7 +134,10 @@ def judged(finding: Finding, checked: Checked, recorded: bool) -> Finding:
         ),
         *(f"{path} is missing" for path in checked.missing if path not in known),
         *(f"{path} was added" for path in checked.added if path not in known),
+        *(f"RECORD has no digest of {path}" for path in checked.unproven if path not in known),
     ]
+    if checked.more:
+        texts.insert(0, f"{checked.more} more files are not as in RECORD, and were not named")
     if not texts:
         why = f"{finding.why}; verified against {_named(checked)}" if finding.why else ""
         return replace(finding, why=why) if not checked.paths else finding
@@ -131,7 +147,7 @@ def judged(finding: Finding, checked: Checked, recorded: bool) -> Finding:
         return replace(finding, why=f"{finding.why}; also {why}", paths=paths)
     word = Word.DRIFTED if recorded else Word.UNMANAGED
     why = f"{why}; but for that it is {finding.word.value}: {finding.why}"
-    mend = f"patchq diff -z {checked.paths[0]}"
+    mend = f"patchq diff -z {shlex.quote(checked.paths[0])}" if checked.paths else bare.REINSTALL
     return replace(finding, word=word, why=why, paths=paths, mend=mend)
 
 

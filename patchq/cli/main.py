@@ -17,7 +17,7 @@ import click
 
 from patchq import __version__
 from patchq.cli.plain import plain
-from patchq.errors import ExitCode, PatchqError
+from patchq.errors import ExitCode, Interrupted, PatchqError
 from patchq.report import SCHEMA
 
 # Heading -> verb -> (module, one line). The order is the order of --help.
@@ -76,7 +76,14 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in HOME:
             return None
-        module = importlib.import_module(f"patchq.cli.{HOME[name]}")
+        try:
+            module = importlib.import_module(f"patchq.cli.{HOME[name]}")
+        except KeyboardInterrupt as error:  # the verb did not begin
+            raise Interrupted(
+                "interrupted; nothing was changed",
+                why="^C came before the verb began",
+                mend="run it again",
+            ) from error
         command: click.Command = module.COMMANDS[name]
         return command
 

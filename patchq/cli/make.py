@@ -36,6 +36,13 @@ def sketch(
     """
     from patchq import drafting
 
+    if force and not write:
+        options = [f" --release {release}"] * bool(release) + [f" --queue {queue}"] * bool(queue)
+        raise UsageError(
+            "--force is of use with --write only",
+            why="without --write nothing is replaced: the draft is shown",
+            mend=f"patchq sketch {patch}{''.join(options)} --write --force",
+        )
     found = places.queues(queue)
     if queue is None:  # the ready-made queues are drafted for when they are named
         found = tuple(one for one in found if not places.is_shipped(one))

@@ -16,6 +16,7 @@ from patchq.cli.plain import plain
 from patchq.errors import ExitCode
 from patchq.outcome import Outcome, Run, Word, exit_code
 from patchq.report import SCHEMA
+from patchq.transport.channel import AgentError
 from patchq.transport.hostset import COMMAND, collapse
 
 HEADINGS = ("HOST", "OUTCOME", "DETAIL")
@@ -176,10 +177,18 @@ def _errors(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield f"\n{hosts}: {word.value}\n{text.replace('-H HOST', f'-H {shlex.quote(hosts)}')}"
 
 
+def mend(one: Outcome) -> str:
+    """Return what to type, marked where it is the host that says so, and not patchq here."""
+    assert one.error is not None
+    said = isinstance(one.error, AgentError) and one.host
+    return f"the host says: {one.error.mend}" if said else one.error.mend
+
+
 def _told(one: Outcome) -> str:
     if one.error is not None:
-        why = "\n       ".join(one.error.why.split("\n"))
-        return f"  {one.error.what}\n  why: {why}\n  mend: {one.error.mend}"
+        texts = (one.error.what, f"why: {one.error.why}", f"mend: {mend(one)}")
+        # What a host says begins no line of its own: it could be taken for another host's.
+        return "\n".join("  " + "\n       ".join(text.split("\n")) for text in texts)
     if one.word in (Word.CONFLICT, Word.REFUSED) and one.report is not None:
         return "\n".join(f"  {line}" for note in one.report.notes for line in note.split("\n"))
     return ""

@@ -135,7 +135,7 @@ def recover(force: str | None, **values: Any) -> int:
     """
     return run(
         target_of(values),
-        lambda aim: taking_back.recover(aim, force),
+        lambda aim: taking_back.recover(aim, _ground(False), force),
         record=True,
         writing=True,
     )

@@ -8,15 +8,32 @@ import re
 _CONTROLS = {
     code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if code not in (9, 10)
 }
+# What turns the direction of a line, or ends it, on some terminals: marks, embeddings, isolates.
+_TURNS = {
+    code: f"\\u{code:04x}"
+    for code in (0x61C, *range(0x200E, 0x2010), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+}
+_SHOWN = _CONTROLS | _TURNS
+_BREAKS = {9: "\\t", 10: "\\n"}
 # Surrogates that stand for no byte (surrogateescape): no encoding can send them.
 _LONE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 
 
 def plain(text: str) -> str:
-    """Return `text` with control characters shown instead of sent.
+    """Return `text` with control characters, and what turns a line, shown instead of sent.
 
     Example:
         >>> plain("red\\x1b[31m")
         'red\\\\x1b[31m'
     """
-    return _LONE.sub(lambda found: f"\\u{ord(found[0]):04x}", text.translate(_CONTROLS))
+    return _LONE.sub(lambda found: f"\\u{ord(found[0]):04x}", text.translate(_SHOWN))
+
+
+def line(text: str) -> str:
+    """Return `text` as one line: as `plain` has it, newlines and tabs shown, too.
+
+    Example:
+        >>> line("1.0\\nhonest: done")
+        '1.0\\\\nhonest: done'
+    """
+    return plain(text.translate(_BREAKS))

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from patchq.cli import many
-from patchq.cli.plain import plain
+from patchq.cli.plain import line, plain
 from patchq.cli.run import Target, outcomes, target_of, target_options
 from patchq.errors import ExitCode, UsageError
 from patchq.outcome import Outcome, Run, Word
@@ -104,8 +104,9 @@ def _rows(target: Target, one: Outcome) -> list[dict[str, Any]]:
     if one.report is None:
         assert one.error is not None
         word = "unreachable" if one.word is Word.UNREACHABLE else "failed"
-        error = {"what": one.error.what, "why": one.error.why, "mend": one.error.mend}
-        row = {"host": one.host, "word": word, "why": one.error.what, "mend": one.error.mend}
+        mend = many.mend(one)
+        error = {"what": one.error.what, "why": one.error.why, "mend": mend}
+        row = {"host": one.host, "word": word, "why": one.error.what, "mend": mend}
         return [{**row, "error": error}]
     found: Any = one.report.document["rows"]
     return [
@@ -119,9 +120,12 @@ def _counts(rows: Iterable[dict[str, Any]]) -> dict[str, int]:
 
 
 def _csv(rows: Iterable[dict[str, Any]]) -> str:
-    """Return the rows as a spreadsheet can be given them: no cell is a formula."""
+    """Return the rows as a spreadsheet can be given them: no cell is a formula.
+
+    Every cell is quoted, so that none of them ends at another separator than the comma.
+    """
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerow(_COLUMNS)
     for row in rows:
         receipt = row.get("receipt") or {}
@@ -136,8 +140,9 @@ def _csv(rows: Iterable[dict[str, Any]]) -> str:
 
 
 def _cell(value: object) -> str:
-    text = "" if value is None else plain(str(value))
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    text = "" if value is None else str(value)
+    formula = text.startswith(_FORMULA) or text.lstrip().startswith(_FORMULA)
+    return f"'{line(text)}" if formula else line(text)
 
 
 def _show(rows: list[dict[str, Any]], remote: bool) -> None:
@@ -145,14 +150,13 @@ def _show(rows: list[dict[str, Any]], remote: bool) -> None:
     headings = ["HOST"] * remote + ["QUEUE", "VERSION", "WORD", "DETAIL"]
     cells = [
         [many.name(row["host"])] * remote
-        + [row.get("queue") or "-", row.get("version") or "-", row["word"]]
-        + [plain(row["why"]).replace("\n", " ")]
+        + [row.get("queue") or "-", row.get("version") or "-", row["word"], row["why"]]
         for row in rows
     ]
-    cells = [[plain(cell) for cell in row] for row in cells]
+    cells = [[line(cell) for cell in row] for row in cells]
     lines = many.table(headings, cells).split("\n")
     if not sys.stdout.isatty():
-        click.echo("\n".join(line.rstrip() for line in lines))
+        click.echo("\n".join(one.rstrip() for one in lines))
         return
     from rich.console import Console
     from rich.text import Text
@@ -161,8 +165,8 @@ def _show(rows: list[dict[str, Any]], remote: bool) -> None:
     console.print(Text(lines[0], style="bold"))
     columns = [*zip(headings, *cells, strict=True)][:-2]
     start = sum(max(len(cell) for cell in column) + 2 for column in columns)
-    for line, row in zip(lines[1:], rows, strict=True):
-        text = Text(line.rstrip())
+    for shown, row in zip(lines[1:], rows, strict=True):
+        text = Text(shown.rstrip())
         colour = _COLOURS.get(row["word"], "red")
         text.stylize(colour, start, start + len(row["word"]))
         console.print(text)
@@ -185,7 +189,7 @@ def _tell(done: Run, rows: list[dict[str, Any]]) -> None:
             lines.append("  why: " + "\n       ".join(first["error"]["why"].split("\n")))
         if first.get("mend"):
             mine, all_ = (f"-H {shlex.quote(one)}" for one in (first["host"], hosts))
-            lines.append(f"  mend: {first['mend'].replace(mine, all_)}")
+            lines.append(f"  mend: {line(first['mend'].replace(mine, all_))}")
         click.echo(plain("\n".join(lines)), err=True)
     for note in done.notes:
         click.echo(plain(note), err=True)

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import functools
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from patchq import standing
 from patchq.audit import judge, verified
-from patchq.audit.finding import Case, Finding, Receipt, Word
+from patchq.audit.finding import Case, Finding, Receipt, Word, some
 from patchq.conversation import answers, look, selection, upstream, verify, view
-from patchq.errors import ExitCode
+from patchq.errors import ExitCode, PatchqError
 from patchq.model import Survey
 from patchq.queue import store
 from patchq.queue.history import History
@@ -24,6 +26,8 @@ from patchq.transport.channel import Conversation
 
 # Verbs that work with one queue, as a mend names them.
 _QUEUED = re.compile(r"\bpatchq (push|pop|diff|check)\b")
+# Rows of one environment.
+_MOST = 500
 _WANT = view.Want(more=("last", "records"))
 
 
@@ -37,22 +41,33 @@ def audit(aim: view.Aim, verifying: bool = False) -> Conversation[Report]:
     if not todo:
         reply = yield aim.request("records", "")
         todo += reply.message["ok"]["records"]
-    surveyed: set[str] = set()
-    while todo:
-        distribution = todo.pop(0)
-        surveyed.add(_normal(distribution))
+    told: list[str] | None = None
+    for distribution in todo:
         found, more = yield from _rows(aim, distribution, verifying)
         rows += found
-        todo += [name for name in more if _normal(name) not in surveyed.union(map(_normal, todo))]
+        if told is None:  # once: a host that names others each time would be asked for ever
+            told = more
+            known = set(map(_normal, todo))
+            todo += [name for name in more if _normal(name) not in known]
+        if len(rows) > _MOST:
+            raise PatchqError(
+                f"the environment has more than {_MOST} rows",
+                why="its record names a queue for each of them",
+                mend="look at .patchq/DISTRIBUTION/state.json there; set it aside if it is broken",
+            )
     if not rows:
         raise selection.none(aim, [])
     if aim.name is None:  # a queue of what is not installed is nothing to speak of beside others
         rows = [row for row in rows if row["word"] != Word.ABSENT.value] or rows
     if len(rows) > 1:
         for row in rows:
-            row["mend"] = _QUEUED.sub(rf"\g<0> --queue {row['queue']}", row["mend"] or "") or None
+            named = f" --queue {shlex.quote(row['queue'])}"
+            row["mend"] = _QUEUED.sub(lambda verb: verb[0] + named, row["mend"] or "") or None  # noqa: B023
     wanted = aim.name is not None
-    good = all(Word(row["word"]).good(wanted) for row in rows)
+    good = all(
+        Word(row["word"]).good(wanted) and not row["ledger_broken"] and not row["record_broken"]
+        for row in rows
+    )
     lines = tuple(
         f"{row['queue']}  {row['version'] or '-'}  {row['word']}  {row['why']}".rstrip()
         for row in rows
@@ -75,7 +90,8 @@ def _rows(
     ok = reply.message["ok"]
     checked = None
     if verifying and survey.installed is not None:
-        checked = yield from verify.verify(aim, distribution, survey)
+        locks = {queue.name: aim.locks(queue) for queue in queues}
+        checked = yield from verify.verify(aim, distribution, survey, locks)
     rows = []
     for case, queue in _cases(aim, queues, survey, ok):
         finding = judge.judge(case)
@@ -105,12 +121,18 @@ def _cases(
         if name not in known and aim.name in (None, name)
     ]
     for queue in (*queues, *hidden):
-        past = aim.shared.once(("history", queue.folder), functools.partial(History, queue))
+        # What a host calls its queues is no folder of this machine.
+        seen = queue.name in known
+        past = (
+            aim.shared.once(("history", queue.folder), functools.partial(History, queue))
+            if seen
+            else History(queue)
+        )
         case = Case(
             queue.name,
             survey,
-            aim.locks(queue),
-            in_sight=queue.name in known,
+            aim.locks(queue) if seen else {},
+            in_sight=seen,
             last=last,
             lost=tuple(one["patch"] for one in orphans if one["queue"] == queue.name),
             moved=_moved(survey, ok),
@@ -155,6 +177,27 @@ def _last(ok: Mapping[str, Any]) -> Receipt | None:
     )
 
 
+def _record_broken(survey: Survey) -> str | None:
+    """Return what RECORD lacks of what a push puts into it, or that it cannot be read."""
+    if survey.installed is None:
+        return None
+    if not survey.installed.record:
+        return "RECORD is gone"
+    files = survey.files.values()
+    there = [one for one in files if one.state.sha256 is not None]
+    if there and all(one.recorded is None for one in there):
+        return "RECORD has no digest of any file that the queue touches"
+    says = standing.recorded(survey.stack)
+    other = [
+        path
+        for path, state in says.items()
+        if (found := survey.files.get(path)) is not None
+        and found.state == state
+        and found.recorded != state.sha256
+    ]
+    return f"RECORD does not say what was pushed: {some(other)}" if other else None
+
+
 def _row(
     distribution: str,
     case: Case,
@@ -166,9 +209,11 @@ def _row(
     survey = case.survey
     broken = ok.get("ledger_broken")
     why = f"{finding.why}; the ledger is not whole: {broken}" if broken else finding.why
+    record = _record_broken(survey)
+    why = f"{why}; {record}" if record else why
     row: dict[str, Any] = {
         "queue": case.queue,
-        "distribution": survey.installed.name if survey.installed else distribution,
+        "distribution": distribution,
         "version": survey.installed.version if survey.installed else None,
         "release": finding.release,
         "word": finding.word.value,
@@ -180,6 +225,7 @@ def _row(
         "commit": finding.commit,
         "receipt": case.last.to_json() if case.last else None,
         "ledger_broken": broken,
+        "record_broken": record,
         "site": survey.site or None,
         "python": survey.python,
         "environment": survey.environment or None,

@@ -105,7 +105,13 @@ def check(aim: view.Aim, only: str | None) -> Conversation[Report]:
             _judged(seen, stem, parsed[text], None if stem in held else partial(since, text))
             for stem, (_, text) in mine.items()
         ]
-    return _checked(seen, have.version, results, bare)
+    notes = () if aim.explicit or aim.remote else (_judged_where(seen, have.version),)
+    return _checked(seen, have.version, results, bare, notes)
+
+
+def _judged_where(seen: view.Sight, version: str) -> str:
+    """Name what was judged, where nobody said which environment is meant."""
+    return f"judged: {seen.queue.distribution} {version} in {seen.survey.site}"
 
 
 def _judged(
@@ -155,13 +161,20 @@ def _miss(claim: Claim) -> str:
     return f"{where}{claim.code}\n      {claim.nearest}".rstrip()
 
 
-def _checked(seen: view.Sight, version: str, results: list[Checked], bare: list[str]) -> Report:
+def _checked(
+    seen: view.Sight,
+    version: str,
+    results: list[Checked],
+    bare: list[str],
+    notes: tuple[str, ...],
+) -> Report:
     lines = [f"{_stem(name)} has no sketch" for name in bare]
     lines += [line for one in results for line in one.lines(version)]
     document = {
         "verb": "check",
         "queue": seen.queue.name,
         "version": version,
+        "site": seen.survey.site,
         "without_sketch": bare,
         "patches": [one.to_json() for one in results],
     }
@@ -169,4 +182,4 @@ def _checked(seen: view.Sight, version: str, results: list[Checked], bare: list[
     code = ExitCode.FAILED if failed else ExitCode.DONE
     if not any(one.asked for one in results):
         code = ExitCode.NOTHING_TO_DO
-    return Report(tuple(lines), (), document, code)
+    return Report(tuple(lines), notes, document, code)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from patchq import standing
-from patchq.conversation import view
+from patchq.conversation import drift, view
 from patchq.engine import diff, overlap
 from patchq.errors import ExitCode
 from patchq.model import FileState, Patch, Series
@@ -96,7 +96,7 @@ def _lines(seen: view.Sight, conflict: Conflict) -> list[str]:
         queue=seen.queue.folder,
         other=conflict.other,
     )
-    lines.append(f"  mend: {mend}")
+    lines.append(f"  mend: {seen.meant(mend)}")
     return lines
 
 
@@ -110,13 +110,15 @@ def word(state: FileState) -> str:
 def _looked_into(
     seen: view.Sight, conflict: Conflict, series: Series, base: Mapping[str, bytes]
 ) -> Conflict:
-    if conflict.kind not in (Kind.DRIFT, Kind.WRONG_RELEASE, Kind.PARTIAL, Kind.ORDER):
+    if conflict.detail or conflict.kind not in (Kind.DRIFT, Kind.WRONG_RELEASE, Kind.PARTIAL):
         return conflict
     patch = next(p for p in series.patches if p.name == conflict.patch)
-    if _upstream(seen, patch, series.release):
-        message = f"{conflict.path} does what {patch.name} is for already, in words of its own"
-        return replace(conflict, kind=Kind.MERGED_UPSTREAM, message=message)
     path, found = conflict.path, conflict.found
+    held = _upstream(seen, patch, series.release)
+    if held and path and found and drift.own(seen, path, found.sha256):
+        message = f"{path} does what {patch.name} is for already, in words of its own"
+        return replace(conflict, kind=Kind.MERGED_UPSTREAM, message=message)
+    conflict = replace(conflict, detail=f"what {patch.sketch_name} says of it holds" * held)
     if path is None or found is None or found.sha256 is None or path not in base:
         return conflict
     now = seen.survey.contents.get(found.sha256)
@@ -126,6 +128,7 @@ def _looked_into(
     mine = [one for one in patch.diffs if path in (one.old, one.new)]
     touch = any(overlap.overlaps(base[path], now, one) for one in mine)
     note = "its lines overlap the patch's" if touch else "its lines do not overlap the patch's"
+    note = f"{conflict.detail}; {note}" if held else note
     return replace(conflict, detail=f"{note}\n{shown}".rstrip())
 
 

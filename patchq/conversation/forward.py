@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 
 from patchq import plan, standing
-from patchq.conversation import explain, files, footing, judging, look, pristine, view
+from patchq.conversation import drift, explain, files, footing, judging, look, pristine, view
 from patchq.conversation.commit import Ground, commit
 from patchq.errors import PatchqError
 from patchq.model import FileState, Series, Sha256, effect_id, sha256
@@ -72,6 +72,7 @@ def forward(
     intent = plan.push(seen.lock, seen.queue.name, seen.survey, goal)
     conflicts = under.against(intent.conflicts)
     if conflicts:
+        conflicts = yield from drift.shown(aim, seen, drift.dated(aim, seen, conflicts))
         paths = [one.path for one in conflicts if one.path is not None]
         base = pristine.texts(aim.cache(), seen.queue.distribution, seen.release, paths)
         return explain.report(verb, seen, conflicts, series=whole, base={**base, **under.below})

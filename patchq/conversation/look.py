@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from patchq import standing
-from patchq.conversation import answers, selection
+from patchq.conversation import answers, pool, selection
 from patchq.conversation.view import Aim, Need, Sight, Want
 from patchq.model import Lock, Survey
 from patchq.queue import store
@@ -28,8 +28,9 @@ def survey(
     reply = yield aim.request(
         "survey", distribution, paths=list(paths), known=known, want=list(want.more)
     )
-    held.update(reply.blobs)
-    found = replace(answers.survey_of(reply), contents=held)
+    found = answers.survey_of(reply)
+    asked = (one.state.sha256 for one in found.files.values()) if want.contents else ()
+    found = replace(found, contents=pool.keep(aim, reply.blobs, asked))
     if found.refusal and found.refusal.get("word") in ("damaged-state", "newer-state"):
         # Without its record nothing can be said of an environment, not even "none applied".
         raise answers.refused(found.refusal)
@@ -42,21 +43,21 @@ def sight(aim: Aim, want: Want | None = None, *, need: Need = Need.SERIES) -> Co
     record, gone = need is not Need.SERIES, need is Need.GONE
     seen: list[Sight] = []
     for distribution in dict.fromkeys(queue.distribution for queue in aim.queues):
-        seen += yield from _sights(aim, distribution, want)
+        seen += yield from sights(aim, distribution, want)
     found = selection.only(aim, seen, record=record, gone=gone)
     if found is None and record:
         reply = yield aim.request("records", "")
         surveyed = {one.queue.distribution for one in seen}
         for distribution in reply.message["ok"]["records"]:
             if distribution not in surveyed:
-                seen += yield from _sights(aim, str(distribution), want)
+                seen += yield from sights(aim, str(distribution), want)
         found = selection.only(aim, seen, record=record, gone=gone)
     if found is None:
         raise selection.none(aim, seen)
     return found
 
 
-def _sights(aim: Aim, distribution: str, want: Want) -> Conversation[list[Sight]]:
+def sights(aim: Aim, distribution: str, want: Want) -> Conversation[list[Sight]]:
     """Survey one distribution: a sight per queue in view, and per queue on its stack."""
     queues = [queue for queue in aim.queues if queue.distribution == distribution]
     locks = {queue.name: aim.locks(queue) for queue in queues}

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from patchq import plan
-from patchq.conversation import answers, explain, files, forward, look, upstream, view
+from patchq.conversation import answers, drift, explain, files, forward, look, upstream, view
 from patchq.conversation.commit import Ground, commit
 from patchq.conversation.goal import Upto
 from patchq.errors import ExitCode, PatchqError
 from patchq.queue import store
 from patchq.report import Report
-from patchq.transport.channel import Conversation
+from patchq.transport.channel import Conversation, Request
 
 
 def ready(
@@ -38,12 +38,20 @@ def ready(
         )
     if (seen.survey.interrupted or (seen.survey.orphaned and seen.lock)) and not ground.dry_run:
         orphaned = seen.survey.orphaned
-        yield aim.request("recover", seen.queue.distribution, force=None)
+        yield recovery(aim, ground, seen.queue.distribution)
         seen = yield from look.again(aim, seen, want)
         seen = replace(seen, survey=replace(seen.survey, orphaned=orphaned))
     if seen.survey.refusal:
         raise answers.refused(seen.survey.refusal)
     return seen
+
+
+def recovery(
+    aim: view.Aim, ground: Ground, distribution: str, force: str | None = None
+) -> Request:
+    """Return the request to recover, which tells who asks, as a commit does."""
+    asks = {"who": ground.who, "whence": ground.whence}
+    return aim.request("recover", distribution, force=force, **asks)
 
 
 def push(aim: view.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
@@ -56,23 +64,24 @@ def push(aim: view.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
     names = [patch.name for patch in seen.lock.patches]
     start = plan.position(seen.lock, seen.queue.name, seen.survey)
     if isinstance(start, plan.Conflict):
-        return explain.report("push", seen, (start,))
+        return (yield from refused("push", aim, seen, (start,)))
     if upto.everything or (start == len(names) and upto.count(names) is not None):
         goal = len(names)
         if start == goal:
             forward.fresh(seen, store.verify(seen.queue, seen.release))
             word = f"File series fully applied, ends at patch {names[-1]}" if names else ""
-            return nothing("push", seen, word or "No patches in series")
+            return (yield from still("push", aim, seen, word or "No patches in series"))
     else:
         steps = upto.count(names)
         if steps is not None and steps > len(names) - start:
             raise _fewer("push", steps, names[start:])
         goal = start + steps if steps is not None else upto.index(names, "in series") + 1
         if steps == 0:
-            return nothing("push", seen, "No patch applied")
+            return (yield from still("push", aim, seen, "No patch applied"))
         if goal <= start:
             forward.fresh(seen, store.verify(seen.queue, seen.release))
-            return nothing("push", seen, f"Patch {names[goal - 1]} is currently applied")
+            word = f"Patch {names[goal - 1]} is currently applied"
+            return (yield from still("push", aim, seen, word))
     return (yield from forward.forward(aim, ground, seen, min(goal, len(names))))
 
 
@@ -112,7 +121,8 @@ def backward(
     """Plan and commit the way back to `keep` patches of this queue."""
     intent = plan.pop(seen.queue.name, seen.survey, keep)
     if intent.conflicts:
-        return explain.report(verb, seen, intent.conflicts)
+        conflicts = yield from drift.shown(aim, seen, intent.conflicts)
+        return explain.report(verb, seen, conflicts)
     between = [c.path for c in intent.entries if c.path not in intent.restored]
     tree = yield from files.rebuild(aim, seen, intent.stack, between)
     return (yield from commit(aim, ground, seen, intent, tree, (), verb))
@@ -127,12 +137,27 @@ def goto(aim: view.Aim, ground: Ground, name: str) -> Conversation[Report]:
     index = Upto(name).index(names, "in series")
     start = plan.position(seen.lock, seen.queue.name, seen.survey)
     if isinstance(start, plan.Conflict):
-        return explain.report("goto", seen, (start,))
+        return (yield from refused("goto", aim, seen, (start,)))
     if index + 1 == len(applied):
-        return nothing("goto", seen, f"Patch {names[index]} is on top")
+        return (yield from still("goto", aim, seen, f"Patch {names[index]} is on top"))
     if index < len(applied):
         return (yield from backward(aim, ground, seen, index + 1, "goto"))
     return (yield from forward.forward(aim, ground, seen, index + 1, "goto"))
+
+
+def still(verb: str, aim: view.Aim, seen: view.Sight, message: str) -> Conversation[Report]:
+    """Return "nothing to do" where the files are as the record says, else the drift."""
+    if plan.drift(seen.queue.name, seen.survey):
+        return (yield from refused(verb, aim, seen))
+    return nothing(verb, seen, message)
+
+
+def refused(
+    verb: str, aim: view.Aim, seen: view.Sight, why: tuple[plan.Conflict, ...] = ()
+) -> Conversation[Report]:
+    """Return the outcome of a stack that does not move: what drifted is told with the rest."""
+    conflicts = (*why, *plan.drift(seen.queue.name, seen.survey))
+    return explain.report(verb, seen, (yield from drift.shown(aim, seen, conflicts)))
 
 
 def nothing(verb: str, seen: view.Sight, message: str) -> Report:

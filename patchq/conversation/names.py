@@ -25,7 +25,7 @@ def _bare(verb: str, seen: view.Sight, names: list[str], **more: object) -> Repo
         "patches": names,
         **more,
     }
-    return Report(tuple(names), interrupted(seen), document)
+    return Report(tuple(names), asides(seen), document)
 
 
 def interrupted(seen: view.Sight) -> tuple[str, ...]:
@@ -35,10 +35,17 @@ def interrupted(seen: view.Sight) -> tuple[str, ...]:
     return ("interrupted: a transaction was cut short; mend: patchq recover",)
 
 
+def asides(seen: view.Sight) -> tuple[str, ...]:
+    """Return the notes of a verb that names patches: the files may not be as it says."""
+    edited = drifted(seen) if seen.applied else []
+    mend = seen.meant("patchq diff -z   # shows it")
+    return (*interrupted(seen), *(f"drift: {path} was edited; mend: {mend}" for path in edited))
+
+
 def nothing(verb: str, seen: view.Sight, message: str, code: ExitCode) -> Report:
     """Return the outcome of a question that has no answer here."""
     document = {"verb": verb, "queue": seen.queue.name, "patches": [], "message": message}
-    return Report((), (message, *interrupted(seen)), document, code)
+    return Report((), (message, *asides(seen)), document, code)
 
 
 def series(aim: view.Aim, marked: bool) -> Conversation[Report]:

@@ -27,10 +27,22 @@ def only(aim: Aim, seen: list[Sight], *, record: bool, gone: bool) -> Sight | No
     if len(fits) > 1:
         raise UsageError(
             f"{len(fits)} queues fit this environment: {', '.join(o.queue.name for o in fits)}",
-            why="a verb works with one queue",
-            mend=f"patchq VERB --queue {fits[0].queue.name}",
+            why="a verb works with one queue" + _with_patches(fits),
+            mend=", or: ".join(f"patchq VERB --queue {one.queue.name}" for one in _meant(fits)),
         )
     return next(iter(fits or here), None)
+
+
+def _meant(fits: list[Sight]) -> list[Sight]:
+    """Return those of several queues that have patches on, else all of them."""
+    return [one for one in fits if one.applied] or fits
+
+
+def _with_patches(fits: list[Sight]) -> str:
+    held = [one.queue.name for one in fits if one.applied]
+    if len(held) == len(fits):
+        return ", and each of them has patches on here"
+    return f"; patches of {' and '.join(held)} are on here" if held else ""
 
 
 def none(aim: Aim, seen: list[Sight]) -> PatchqError:

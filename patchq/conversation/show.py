@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from patchq import standing
-from patchq.conversation import answers, files, look, names, pristine, view
+from patchq.conversation import files, look, names, pristine, view
 from patchq.conversation.checking import check as check  # the verbs that look in, in one place
 from patchq.conversation.goal import Upto
+from patchq.conversation.ledger import log as log
 from patchq.engine import diff
 from patchq.errors import ExitCode, PatchqError
 from patchq.report import Report
 from patchq.transport.channel import Conversation
-
-# How the log marks patches, by the direction in which they went.
-SIGNS = (("push", "+"), ("pop", "-"))
 
 
 def show_diff(
@@ -112,37 +108,3 @@ def _diffs(
     shown = text.decode("utf-8", "surrogateescape")
     document = {"verb": verb, "queue": seen.queue.name, "files": paths, "diff": shown}
     return Report(tuple(shown.split("\n")[:-1]) if shown else (), (), document)
-
-
-def log(aim: view.Aim) -> Conversation[Report]:
-    """Show the environment's receipts, newest first, and whether the ledger is whole."""
-    seen = yield from look.sight(aim, view.Want(more=("ledger",)), need=view.Need.RECORD)
-    receipts = answers.receipts_of(seen.extra)
-    broken = seen.extra.get("ledger_broken")
-    lines = [line for one in reversed(receipts) for line in _receipt(one)]
-    if not receipts and not broken:
-        return names.nothing("log", seen, "No receipts", ExitCode.NOTHING_TO_DO)
-    notes = (f"the ledger is not whole: {broken}",) if broken else ()
-    document = {"verb": "log", "receipts": receipts, "ledger_broken": broken}
-    code = ExitCode.FINDING if broken else ExitCode.DONE
-    return Report(tuple(lines), notes, document, code)
-
-
-def _receipt(one: dict[str, Any]) -> list[str]:
-    """Return one receipt as lines: who and when, what of, which files, which patches."""
-    there = one.get("user")
-    as_ = "" if there == one.get("who") else f" as {there or 'user'} (uid {one.get('uid')})"
-    first = f"{one['id']}  {one['time']}  {one['verb']}  {one.get('who')}"
-    text = f", commit {str(one['commit'])[:12]}" if one.get("commit") else ""
-    text += " (with uncommitted changes)" if one.get("dirty") else ""
-    text += f", {one['outcome']}" if one.get("outcome") else ""
-    lines = [
-        f"{first} from {one.get('whence')}{as_}",
-        f"    queue {one['queue']}, series {one.get('release')}{text}",
-    ]
-    effect = one.get("effect")
-    if isinstance(effect, dict):
-        before, after = (str(effect.get(key))[:12] for key in ("before", "after"))
-        lines[1] += f", effect {before} -> {after}"
-    moves = [(sign, p) for verb, sign in SIGNS for p in one["patches"].get(verb) or ()]
-    return lines + [f"    {sign} {patch['patch']}" for sign, patch in moves]

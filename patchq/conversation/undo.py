@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from patchq.conversation import answers, commit, forward, look, move, view
+from dataclasses import replace
+from typing import Any
+
+from patchq.conversation import answers, commit, forward, ledger, look, move, view
 from patchq.errors import ExitCode, PatchqError, UsageError
 from patchq.report import Report
 from patchq.transport.channel import Conversation
@@ -10,19 +13,18 @@ from patchq.transport.channel import Conversation
 
 def undo(aim: view.Aim, ground: commit.Ground) -> Conversation[Report]:
     """Take the environment back to before its last receipt."""
+    first = yield from ledger.last(aim)
+    if first is not None:
+        _in_sight(aim, first)
+        aim = replace(aim, name=first["queue"])
     known = forward.wanted(aim).known
     want = view.Want(True, known, more=("patches", "ledger"))
     seen = yield from move.ready(aim, ground, want, view.Need.RECORD)
-    ledger = answers.receipts_of(seen.extra)
-    if not ledger:
+    last = ledger.newest(answers.receipts_of(seen.extra))
+    if last is None:
         return move.nothing("undo", seen, "No receipt to undo")
-    last = next((one for one in reversed(ledger) if one.get("outcome") != "abandoned"), ledger[-1])
-    if last["queue"] != seen.queue.name:
-        raise UsageError(
-            f"the last receipt is of queue {last['queue']}, not of {seen.queue.name}",
-            why="undo takes back the environment's last transaction, whatever its queue",
-            mend=f"patchq undo --queue {last['queue']}",
-        )
+    if last["queue"] != seen.queue.name:  # what was recovered just now
+        raise _of_another(last, seen.queue.name)
     names = [applied.patch for applied in seen.applied]
     pushed, popped = (last["patches"].get(verb, ()) for verb in ("push", "pop"))
     if not pushed and not popped:
@@ -39,6 +41,30 @@ def undo(aim: view.Aim, ground: commit.Ground) -> Conversation[Report]:
     return (yield from forward.forward(aim, ground, seen, len(names) + len(again), "undo"))
 
 
+def _in_sight(aim: view.Aim, last: dict[str, Any]) -> None:
+    """Raise where the receipt is not of the named queue, or needs one that is not in sight."""
+    name = last["queue"]
+    if aim.name not in (None, name):
+        raise _of_another(last, str(aim.name))
+    popped = [one["patch"] for one in last["patches"].get("pop") or ()]
+    if popped and not any(queue.name == name for queue in aim.queues):
+        raise PatchqError(
+            f"the last receipt ({last['verb']}, {last['time']}) needs queue {name} to be undone",
+            why=f"{', '.join(popped)} came off, and the texts of patches that are not on are"
+            f" with their queue; no queue {name} is in sight",
+            mend=f"patchq undo --queue /path/to/{name}"
+            "   # where it has another name now: patchq push -a --queue THAT",
+        )
+
+
+def _of_another(last: dict[str, Any], name: str) -> UsageError:
+    return UsageError(
+        f"the last receipt is of queue {last['queue']}, not of {name}",
+        why="undo takes back the environment's last transaction, whatever its queue",
+        mend=f"patchq undo --queue {last['queue']}",
+    )
+
+
 def _moved_on(seen: view.Sight, last: dict[str, object]) -> PatchqError:
     return PatchqError(
         f"the last receipt ({last['verb']}, {last['time']}) can not be undone",
@@ -47,10 +73,12 @@ def _moved_on(seen: view.Sight, last: dict[str, object]) -> PatchqError:
     )
 
 
-def recover(aim: view.Aim, force: str | None) -> Conversation[Report]:
+def recover(
+    aim: view.Aim, ground: commit.Ground, force: str | None = None
+) -> Conversation[Report]:
     """Finish or undo a transaction that was interrupted."""
     seen = yield from look.sight(aim, need=view.Need.GONE)
-    reply = yield aim.request("recover", seen.queue.distribution, force=force)
+    reply = yield move.recovery(aim, ground, seen.queue.distribution, force)
     ok = reply.message["ok"]
     document = {"verb": "recover", "outcome": ok["outcome"], "paths": ok["paths"]}
     if ok["outcome"] == "nothing":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from patchq import standing
+from patchq.conversation import pool
 from patchq.conversation.view import Aim
 from patchq.engine.sketch import Sketch
 from patchq.model import Survey
@@ -38,16 +39,20 @@ def proof(aim: Aim, queue: store.Queue, survey: Survey) -> Conversation[str | No
     }
     if not paths:
         return None
-    known: set[str] = aim.shared.once(("upstream", queue.folder), set)
+    known: set[str | None] = aim.shared.once(("upstream", queue.folder), set)
     reply = yield aim.request(
-        "read", queue.distribution, paths=sorted(paths), originals=[], known=sorted(known)
+        "read",
+        queue.distribution,
+        paths=sorted(paths),
+        originals=[],
+        known=sorted(map(str, known)),
     )
     files: dict[str, str | None] = reply.message["ok"]["files"]
-    aim.shared.contents.update(reply.blobs)
-    known.update(reply.blobs)
+    contents = pool.keep(aim, reply.blobs, files.values())
+    known.update(digest for digest in files.values() if digest in aim.shared.contents)
     return aim.shared.once(
         ("upstream", queue.folder, version, *sorted((p, d or "") for p, d in files.items())),
-        lambda: _judge(asked, version, files, aim.shared.contents),
+        lambda: _judge(asked, version, files, contents),
     )
 
 

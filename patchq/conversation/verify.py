@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from patchq import standing
-from patchq.audit import verified
+from patchq.audit import held, verified
 from patchq.conversation.view import Aim
 from patchq.errors import PatchqError
 from patchq.model import Sha256, Survey
@@ -26,8 +26,13 @@ BINARIES = tuple(
 )
 
 
-def verify(aim: Aim, distribution: str, survey: Survey) -> Conversation[verified.Checked]:
-    """Ask for the files that differ from RECORD, and compare with the release store."""
+def verify(
+    aim: Aim, distribution: str, survey: Survey, locks: held.Locks
+) -> Conversation[verified.Checked]:
+    """Ask for the files that differ from RECORD, and compare with the release store.
+
+    `locks`: those of each queue in sight, by release; they say what a patched file should be.
+    """
     known: dict[str, dict[str, Sha256 | None]] = aim.shared.once("RECORDs", dict)
     reply = yield aim.request("hash", distribution, skip=list(BINARIES), known=list(known))
     ok = reply.message["ok"]
@@ -40,10 +45,13 @@ def verify(aim: Aim, distribution: str, survey: Survey) -> Conversation[verified
         differs,
         {path: digest and Sha256(digest) for path, digest in ok["added"].items()},
         ok["hashed"],
+        {path: digest and Sha256(digest) for path, digest in ok["blank"].items()},
+        ok["more"],
     )
     have = survey.installed
-    releases = _releases(aim, have.name, have.version) if have is not None else ()
-    return verified.check(seen, standing.recorded(survey.stack), releases)
+    # The store of what was asked for: a name that the host says opens nothing here.
+    releases = _releases(aim, distribution, have.version) if have is not None else ()
+    return verified.check(seen, held.expected(survey.stack, locks), releases)
 
 
 def _rows(data: bytes | None, site: str) -> dict[str, Sha256 | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,8 @@ from patchq.queue import store
 from patchq.transport.channel import Request
 
 T = TypeVar("T")
+# Verbs that work with one queue.
+_QUEUED = re.compile(r"\bpatchq (push|pop|diff)\b")
 # What was read beyond a survey: paths and their digests.
 Reads = Mapping[str, Sha256 | None]
 
@@ -25,13 +28,14 @@ class Shared:
 
     `contents` has bytes of files by their digest, so that a host need not send what
     another one sent; `judged` has what speaks against a push, by all that decides it: what
-    the survey tells, and what was read beyond it. All conversations of a run are advanced
-    one at a time.
+    the survey tells, and what was read beyond it; `asked` is true once any environment was
+    asked for a change. All conversations of a run are advanced one at a time.
     """
 
     def __init__(self) -> None:
         self.contents: dict[str, bytes] = {}
         self.judged: dict[Hashable, list[tuple[Reads, tuple[Conflict, ...]]]] = {}
+        self.asked = False
         self._made: dict[Hashable, object] = {}
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
@@ -81,16 +85,10 @@ class Aim:
 
     def request(self, op: str, distribution: str, **more: object) -> Request:
         """Return a request to the agent about one distribution."""
-        return Request(
-            {
-                "op": op,
-                "distribution": distribution,
-                "target": self.target,
-                "explicit": self.explicit,
-                **more,
-            },
-            {},
-        )
+        message = {"op": op, "distribution": distribution, "target": self.target}
+        request = Request({**message, "explicit": self.explicit, **more}, {})
+        self.shared.asked |= request.writes
+        return request
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +150,12 @@ class Sight:
     def applied(self) -> tuple[AppliedPatch, ...]:
         """This queue's patches on the recorded stack, bottom to top."""
         return tuple(a for a in self.survey.stack if a.queue == self.queue.name)
+
+    def meant(self, mend: str) -> str:
+        """Return a command to type so that it means this queue, where several have patches on."""
+        if "--queue" in mend or len({applied.queue for applied in self.survey.stack}) < 2:
+            return mend
+        return _QUEUED.sub(lambda found: f"{found[0]} --queue {self.queue.name}", mend)
 
 
 def no_series(sight: Sight) -> PatchqError:

@@ -179,7 +179,7 @@ class Judge:
             return claim
         if found is not None:
             return self._missed(claim, "it is there", self._line(found[0].node))
-        miss = nearest.statement(search, node, places, self._line(scope.node))
+        miss = nearest.statement(search, node, places, self._line(scope.node), self._places(scope))
         return self._missed(claim, miss.text, miss.line)
 
     def _search(self, keep: frozenset[int] | None) -> Search:

@@ -7,6 +7,7 @@ than that.
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from patchq.engine import definitions, duplicates, enclosing, imports, sketch, undefined
@@ -87,8 +88,9 @@ def lint(verdict: Verdict) -> tuple[Finding, ...]:
     """Say where a sketch could not fail: R16, its first half.
 
     Each claim, and each leaf statement of a def alone, must be false below the
-    patch and true above it; `# given` lines need only be true above. The
-    findings name lines of the sketch.
+    patch and true above it; `# given` lines need only be true above. Where every line of
+    a def alone is true on both sides and the def is not, their order is what it claims.
+    The findings name lines of the sketch.
     """
     if not any(not claim.given for claim in verdict.above):
         said = "asks nothing of this release" if verdict.sketch else "has no sketch"
@@ -98,10 +100,25 @@ def lint(verdict: Verdict) -> tuple[Finding, ...]:
     pairs = list(zip(verdict.below, verdict.above, strict=True))
     found = [finding for pair in pairs for finding in _idle(verdict.sketch, *pair)]
     blamed = {(below.path, below.where) for below, above in pairs if below.held or not above.held}
-    for below, above in zip(verdict.leaves_below, verdict.leaves_above, strict=True):
-        if (below.path, below.where) not in blamed:
-            found += _idle(verdict.sketch, below, above)
+    for leaves in _by_claim(verdict).values():
+        for below, above in leaves:
+            if (below.path, below.where) not in blamed:
+                found += _idle(verdict.sketch, below, above)
     return (*found, *verdict.notes)
+
+
+def _by_claim(verdict: Verdict) -> dict[int, list[tuple[Claim, Claim]]]:
+    """The leaves of each claim, but of those that claim only how their lines go together."""
+    starts = [claim.line for claim in verdict.above]
+    found: dict[int, list[tuple[Claim, Claim]]] = {}
+    for pair in zip(verdict.leaves_below, verdict.leaves_above, strict=True):
+        # A leaf belongs to the claim that begins last above it.
+        found.setdefault(bisect.bisect_right(starts, pair[1].line) - 1, []).append(pair)
+    for number, (below, above) in enumerate(zip(verdict.below, verdict.above, strict=True)):
+        whole = above.held and not below.held and not above.given
+        if whole and all(one.held and other.held for one, other in found.get(number, ())):
+            found.pop(number, None)
+    return found
 
 
 def _idle(name: str, below: Claim, above: Claim) -> Iterator[Finding]:

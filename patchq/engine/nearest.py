@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from patchq.engine import budget, match, names, sites, trees
+from patchq.engine import budget, differences, match, names, sites, trees
 from patchq.engine.fitting import Line, Reach
 from patchq.engine.names import Imported
 from patchq.engine.runs import Run
@@ -68,14 +68,22 @@ def classes(name: str, where: str, places: Sequence[Site]) -> str:
 
 
 def statement(
-    search: Search, node: cst.CSTNode, places: Sequence[Site], scope_line: int | None
+    search: Search,
+    node: cst.CSTNode,
+    places: Sequence[Site],
+    scope_line: int | None,
+    among: Sequence[Site] = (),
 ) -> Miss:
-    """Say how far a statement of class or module level came in its scope."""
+    """Say how far a statement of class or module level came in its scope.
+
+    `among`: every site of the scope, for the name that comes nearest to a def's.
+    """
     lines = search.tree.lines
     search.budget.spent = 0
     if isinstance(node, cst.FunctionDef):
         if not places:
-            return Miss(_absent("def", node.name.value, "", ()), scope_line)
+            known = [one.node.name.value for one in among if isinstance(one.node, cst.FunctionDef)]
+            return Miss(_absent("def", node.name.value, "", known), scope_line)
         found = places[-1].node
         assert isinstance(found, cst.FunctionDef)
         run = search.runs.get((id(node.body), id(found.body)))
@@ -113,7 +121,8 @@ def _header(search: Search, p: cst.FunctionDef, t: cst.FunctionDef) -> str:
     for deco in p.decorators:
         if not any(match.fits(deco.decorator, one, search.budget) for one in decorators):
             return f"the def has no decorator `{code(deco.decorator)}`"
-    return f"annotations or defaults differ: `{code(t)}`"
+    said = differences.parameters(p, t) or "annotations or defaults differ"
+    return f"{said}: `{code(t)}`"
 
 
 def _block(search: Search, run: Run, start: int) -> Miss:
@@ -124,10 +133,13 @@ def _block(search: Search, run: Run, start: int) -> Miss:
     line = run.lines[done]
     deeper = _deeper(search, run, line)
     if deeper is not None:
-        site, inner = deeper
-        row = search.tree.lines.get(id(site.node), start)
-        miss = _block(search, inner, row)
-        return Miss(f"line {row} `{code(site.node)}` fits; in it {miss.text}", miss.line)
+        header, row, start, inner = deeper
+        miss = _block(search, inner, start)
+        place = f"line {row} " if row else ""
+        return Miss(f"{place}`{header}` fits; in it {miss.text}", miss.line)
+    branch = _branch(search, run, line)
+    if branch is not None:
+        return branch
     count = f"{done} of {len(run.lines)} statements fit" if len(run.lines) > 1 else ""
     near = _near(search, run, line)
     if line.absent:
@@ -142,21 +154,51 @@ def _joined(count: str, what: str, near: str = "") -> str:
     return "; ".join(part for part in (count, said, near) if part)
 
 
-def _deeper(search: Search, run: Run, line: Line) -> tuple[Site, Run] | None:
-    """The statement whose header fitted and whose block came furthest."""
+def _deeper(search: Search, run: Run, line: Line) -> tuple[str, int | None, int, Run] | None:
+    """The header that fitted and whose block came furthest: its text and line, and the block.
+
+    An `else` and its like have no line of their own: the third is then their statement's.
+    """
     if not isinstance(line.node, cst.BaseCompoundStatement) or line.absent:
         return None
-    found: list[tuple[float, Site, Run]] = []
+    rows = search.tree.lines
+    found: list[tuple[str, int | None, int, Run]] = []
     for site in run.places:
-        for p in sites.parts(line.node):
-            for t in sites.parts(site.node):
-                inner = search.runs.get((id(p), id(t)))
-                if inner is not None and inner.left and site.low >= run.reach.after:
-                    found.append((inner.left, site, inner))
-    if not found:
+        if site.low < run.reach.after or type(site.node) is not type(line.node):
+            continue
+        start = rows.get(id(site.node), 1)
+        pairs: list[tuple[str, cst.CSTNode, cst.CSTNode]]
+        pairs = [(code(site.node), line.node, site.node)]
+        pairs += [
+            (differences.branch(t), p, t)
+            for p, t in differences.branches(search.fitter, line.node, site.node)
+        ]
+        for header, above, below in pairs:
+            for p in sites.parts(above):
+                for t in sites.parts(below):
+                    inner = search.runs.get((id(p), id(t)))
+                    if inner is not None and inner.left:
+                        row = rows.get(id(below))
+                        found.append((header, row, row or start, inner))
+    return min(found, key=lambda one: one[3].left) if found else None
+
+
+def _branch(search: Search, run: Run, line: Line) -> Miss | None:
+    """What an `if`, `try` or the like lacks whose header and body fit."""
+    if not isinstance(line.node, cst.BaseCompoundStatement) or line.absent:
         return None
-    _, site, inner = min(found, key=lambda one: one[0])
-    return site, inner
+    rows = search.tree.lines
+    with contextlib.suppress(budget.TooLoose):
+        for site in run.places:
+            if site.low < run.reach.after or not any(
+                True for _ in search.fitter.heading(line.node, site.node, {})
+            ):
+                continue
+            said = differences.absent(search.fitter, line.node, site.node)
+            if said:
+                row = rows.get(id(site.node), 0)
+                return Miss(f"line {row} `{code(site.node)}` fits; {said}", row or None)
+    return None
 
 
 def _near(search: Search, run: Run, line: Line) -> Miss:
@@ -165,6 +207,11 @@ def _near(search: Search, run: Run, line: Line) -> Miss:
         elsewhere = _elsewhere(search, run, line)
         if elsewhere is not None:
             return elsewhere
+    for site in run.places:
+        said = differences.missing(line.node, site.node)
+        row = search.tree.lines.get(id(site.node))
+        if said and row:
+            return Miss(f"line {row} `{code(site.node)}` comes nearest; {said}", row)
     found = _alike(search.tree, line.node, [site.node for site in run.places])
     if found is None:
         return Miss("there is nothing like it", None)

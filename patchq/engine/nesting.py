@@ -30,31 +30,43 @@ _BRACKET, _LAMBDA, _INDENT, _DOT, _STRING = 8, 8, 16, 2, 0.25
 _CLOSED = {")": 2, "}": 2, "]": 4}
 # How many ways a bracket of a pattern is tried, at each level.
 _WAYS = {"case": 6, "del": 3}
+# Between tokens that count: blanks, comments, lines of no more than them, numbers, names.
+_PASSED = r"""
+    [ \t\f]+ | \\\n | \#[^\n]* | \n (?= [ \t\f]* (?: \#[^\n]* )? \n )
+  | 0[xX][\da-fA-F_]+ | 0[oO][0-7_]+ | 0[bB][01_]+
+  | (?: \d[\d_]* (?: \.[\d_]* )? | \.\d[\d_]* ) (?: [eE][+-]?\d[\d_]* )? [jJ]?
+  | (?! (?: and|or|not|in|is|if|elif|else|for|lambda|await|case|del )(?![\w\x80-\U0010ffff]) )
+    (?! [bBuUrRfFtT]{1,2}['"] )
+    [A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*
+"""
+# What follows the pieces always fits, so none is ever given back: linear without possessive
+# quantifiers, which CPython 3.11.0 to 3.11.4 match wrongly. By the hundred: each costs memory.
 _TOKEN = re.compile(
-    r"""
-    (?: [ \t\f]++ | \\\n | \#[^\n]*+
-      | (?: 0[xX][\da-fA-F_]++ | 0[oO][0-7_]++ | 0[bB][01_]++
-          | (?: \d[\d_]*+ (?: \.[\d_]*+ )? | \.\d[\d_]*+ ) (?: [eE][+-]?\d[\d_]*+ )? [jJ]? )
-      | (?! (?: and|or|not|in|is|if|elif|else|for|lambda|await|case|del )(?![\w\x80-\U0010ffff]) )
-        (?! [bBuUrRfFtT]{1,2}['"] )
-        [A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*+
-    )*+
-    (?: (?P<line> \n (?: [ \t\f]*+ (?:\#[^\n]*+)? \n )*+ (?P<indent> [ \t\f]*+ ) (?P<joined>\\)? )
+    rf"""
+    (?: {_PASSED} ){{0,100}}
+    (?: (?P<more> {_PASSED} )
+      | (?P<line> \n (?P<indent> [ \t\f]* ) (?P<joined>\\)? )
       | (?P<fstring> (?: (?P<raw>[rR])[fFtT] | [fFtT](?P<raw2>[rR])? ) (?P<quote>\"\"\"|'''|"|') )
-      | (?P<string> (?: [bB]?[rR] | [rR][bB] | [bBuU] )?
-          (?: '''[^'\\]*+(?:(?:\\.|'(?!''))[^'\\]*+)*+'''
-            | \"\"\"[^"\\]*+(?:(?:\\.|"(?!""))[^"\\]*+)*+\"\"\"
-            | (?!''')'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'
-            | (?!\"\"\")"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+" ) )
-      | (?P<word> [A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*+ )
-      | (?P<open> [(\[{] ) | (?P<close> [)\]}] ) | (?P<comma> , ) | (?P<semicolon> ; )
-      | (?P<colon> : ) | (?P<atom> \.\.\. ) | (?P<dot> \. ) | (?P<broken> ['"\\] )
+      | (?P<string> (?: [bB]?[rR] | [rR][bB] | [bBuU] )? (?P<mark>\"\"\"|'''|"|') )
+      | (?P<word> [A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]* )
+      | (?P<open> [(\[{{] ) | (?P<close> [)\]}}] ) | (?P<comma> , ) | (?P<semicolon> ; )
+      | (?P<colon> : ) | (?P<atom> \.\.\. ) | (?P<dot> \. ) | (?P<broken> \\ )
       | (?P<operator> . ) | (?P<end> \Z ) )
     """,
     re.VERBOSE | re.DOTALL,
 )
+# What a string holds before its end, by its quotes; by the hundred, too.
+_HELD = {
+    quote: re.compile(rf"(?: {held} | \\. ){{0,100}}", re.VERBOSE | re.DOTALL)
+    for quote, held in {
+        "'": r"[^'\\\n]+",
+        '"': r'[^"\\\n]+',
+        "'''": r"[^'\\]+ | '(?!'')",
+        '"""': r'[^"\\]+ | "(?!"")',
+    }.items()
+}
 # What may follow `case` where it is a name like any other.
-_NAMED = re.compile(r"(?:[ \t\f]|\\\n)*+[=.,:;)\]]")
+_NAMED = re.compile(r"[ \t\f]*(?:\\\n[ \t\f]*)*[=.,:;)\]]")
 _SPECIAL = re.compile(r"""['"\\{}]""")
 _ESCAPED = frozenset("\n\\'\"abfnrtvx0123456789NuU")
 
@@ -132,6 +144,8 @@ class _Scan:
             assert found is not None
             assert found.lastgroup is not None
             at = found.end()
+            if found["more"]:
+                continue
             if found["line"]:
                 self._line(found["indent"], joined=bool(found["joined"]))
                 at -= bool(found["joined"])
@@ -139,7 +153,17 @@ class _Scan:
                 self.strings.append(_FString(found["quote"], bool(found["raw"] or found["raw2"])))
                 self._open("")
             else:
+                if found["string"]:
+                    at = self._behind(found["mark"], at)
                 self._token(found.lastgroup, found[found.lastgroup], at)
+
+    def _behind(self, quote: str, at: int) -> int:
+        """Return the place behind a string whose quotes open before `at`. Raises: _Stop."""
+        while (found := _HELD[quote].match(self.text, at)) and found.end() > at:
+            at = found.end()
+        if not self.text.startswith(quote, at):
+            raise _Stop(BROKEN)
+        return at + len(quote)
 
     def _token(self, kind: str, text: str, at: int) -> None:
         frame = self.frames[-1]

@@ -9,6 +9,7 @@ statement: behind any line), and covers it with all it holds.
 from __future__ import annotations
 
 import bisect
+import codecs
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,18 +19,19 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from patchq import errors, model
-from patchq.engine import nesting, sites, trees
+from patchq.engine import habits, nesting, sites, trees
 
-_SECTION = re.compile(r"# in ([^\s:]++)(?:\s++when\s++([^:]++))?\s*+(?::.*)?$")
-_NEARLY = re.compile(r"#\s*+in\s++\S+\.pyi?\b")
-_MARK = re.compile(r"#\s*+(when|given|absent)\b([^:]*+)(?::.*)?$")
+_SECTION = re.compile(r"# in ([^\s:]+)(?:\s+when\s+([^\s:][^:]*))?\s*(?::.*)?$")
+_MARK = re.compile(r"#\s*(when|given|absent)\b([^:]*)(?::.*)?$")
 # A sketch is read by people. Every statement of it is sought, some in every place.
 _MOST_BYTES, _MOST_STATEMENTS = 200_000, 1_000
 _WRONG_ORDER = "positional argument follows keyword argument"
 
 
 class SketchError(errors.PatchqError):
-    """A sketch file that says nothing that can be judged."""
+    """A sketch file that says nothing that can be judged; `line` is 0 where it has none."""
+
+    line = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,7 @@ def parse(text: bytes, *, name: str) -> tuple[Section, ...]:
     if len(text) > _MOST_BYTES:
         raise _error(name, 1, f"it is longer than {_MOST_BYTES // 1_000} kB", _SHORTER)
     found: list[tuple[int, str, SpecifierSet | None]] = []
+    text = text.removeprefix(codecs.BOM_UTF8)
     lines = [line.decode(errors="surrogateescape") for line in trees.rows(text)]
     for number, line in enumerate(lines, 1):
         head = _SECTION.match(line.rstrip())
@@ -109,8 +112,8 @@ def parse(text: bytes, *, name: str) -> tuple[Section, ...]:
             path = model.safe_path(head[1], source=f"{name} line {number}")
             spec = _spec(head[2].strip(), name, number) if head[2] else None
             found.append((number, path, spec))
-        elif _NEARLY.match(line):
-            raise _error(name, number, f"{line.strip()!r} begins no section", _HEADING)
+        elif line.startswith("#") and (mend := habits.heading(line)):
+            raise _error(name, number, f"{line.strip()!r} begins no section", mend)
         elif not found and line.strip() and not line.startswith("#"):
             raise _error(name, number, "there is code before the first section", _HEADING)
     if not found:
@@ -147,7 +150,9 @@ _HEADING = "begin a section at column 0: # in package/module.py, or # in PATH wh
 
 
 def _error(name: str, line: int, why: str, mend: str) -> SketchError:
-    return SketchError(f"the sketch {name} cannot be read, line {line}", why=why, mend=mend)
+    error = SketchError(f"the sketch {name} cannot be read, line {line}", why=why, mend=mend)
+    error.line = line
+    return error
 
 
 def _spec(text: str, name: str, line: int) -> SpecifierSet:
@@ -172,6 +177,8 @@ def _section(
         heads = _Heads(module, where)
     except RecursionError as error:
         raise _error(name, above + 1, nesting.DEEP, _MEND) from error
+    for node, why, mend in habits.slips(where, rows):
+        raise _error(name, above + where[node][0], why, mend)
     marks: dict[int, list[re.Match[str]]] = {}
     for node, (line, column, _) in where.items():
         mark = _MARK.match(node.value) if isinstance(node, cst.Comment) else None
@@ -198,7 +205,7 @@ def _module(rows: list[str], above: int, name: str) -> cst.Module:
     parsed = trees.python(data)
     tree = trees.tree(data, comments=True)
     if isinstance(tree, trees.Fault):
-        mend = _MEND
+        mend = habits.spelling(tree.text) or _MEND
         if isinstance(parsed, trees.Fault) and parsed.words == _WRONG_ORDER:
             mend = "write `...` before the keywords: f(..., a=1)"
         raise _error(name, above + tree.line, f"{tree.words}: {tree.text.strip()!r}", mend)

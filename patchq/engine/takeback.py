@@ -25,6 +25,8 @@ _NATURE = {
     True: "it changes no code: comments, docstrings, layout",
     False: "a mode or a name, of which no sketch can speak",
 }
+_NOT_PYTHON = "the file is not Python"
+_MOVES = "it only moves statements, and only a def that has them in order can tell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +106,32 @@ class Back:
 
         Means something only where the whole patch is judged good.
         """
+        nature = self.nature
         for count, (piece, rest) in enumerate(pieces(self.patch)):
-            yield self._guard(piece, rest, sketch_) if count < MOST else Guard(piece)
+            guard = self._guard(piece, rest, sketch_) if count < MOST else Guard(piece)
+            yield replace(guard, nature=nature) if guard.bare else guard
+
+    @property
+    def nature(self) -> str:
+        """Why no sketch needs to speak of the patch as a whole; empty where one can."""
+        if isinstance(self.whole, str) or not self.patch.diffs:
+            return ""
+        found = dict.fromkeys(
+            self._nature(path, _text(self.tree(path)), data)
+            for path, data in self.whole.items()
+            if _text(self.tree(path)) != data
+        )
+        return "" if "" in found else "; ".join(found) or _NATURE[False]
+
+    @staticmethod
+    def _nature(path: str, before: bytes | None, after: bytes | None) -> str:
+        """Why a sketch cannot tell two texts of one file apart; empty where it can."""
+        if not path.endswith(_PYTHON):
+            return _NOT_PYTHON
+        mine, whole = _says(before), _says(after)
+        if mine == whole:
+            return _NATURE[True]
+        return _MOVES if sorted(mine) == sorted(whole) else ""
 
     def applied(self, patch: Patch) -> dict[str, bytes | None] | str:
         """Return every touched text as a part of the patch leaves it, or why it does not apply."""
@@ -155,7 +181,7 @@ class Back:
 
     def _guard(self, piece: Piece, rest: Patch, sketch_: Sketch | None) -> Guard:
         if piece.number and not piece.path.endswith(_PYTHON):
-            return Guard(piece, nature="the file is not Python")
+            return Guard(piece, nature=_NOT_PYTHON)
         after = self.applied(rest)
         if isinstance(after, str):
             return Guard(piece, by=f"the rest does not apply without it: {after}")
@@ -167,7 +193,7 @@ class Back:
         if all(mine == whole for mine, whole in pairs):
             return Guard(piece, nature=_NATURE[bool(piece.number)])
         if all(sorted(mine) == sorted(whole) for mine, whole in pairs):
-            return Guard(piece, nature="it only moves statements, and order alone is no claim")
+            return Guard(piece, nature=_MOVES)
         return Guard(piece)
 
 
@@ -218,8 +244,13 @@ def _text(file: apply.File | None) -> bytes | None:
 
 
 def _says(data: bytes | None) -> list[str]:
-    """Return the statements of a text without comments, docstrings and layout; else its bytes."""
-    parsed = None if data is None else trees.python(data)
+    """Return the statements of a text without comments, docstrings and layout; else its bytes.
+
+    A file that is not there says what an empty one says.
+    """
+    if data is None:
+        return []
+    parsed = trees.python(data)
     if isinstance(parsed, ast.Module):
         try:
             return list(_spoken(parsed, 0))

@@ -21,13 +21,13 @@ from __future__ import annotations
 import importlib
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from patchq.errors import UsageError
-from patchq.model import Lock, Series, Sha256, sha256
+from patchq.errors import PatchqError, UsageError
+from patchq.model import Lock, Patch, Series, Sha256, sha256
 from patchq.queue import lock as lock_file
 from patchq.queue import reading, table
 from patchq.queue import series as series_file
@@ -186,23 +186,38 @@ def load(queue: Queue, release: str) -> Series:
         UsageError: the queue has no such series, or a patch of it is missing.
         PatchFormatError: a patch cannot be read.
     """
+    patches = []
+    for _, one in each(queue, release):
+        if isinstance(one, PatchqError):
+            raise one
+        patches.append(one)
+    return Series(release, tuple(patches), lock(queue, release))
+
+
+def each(queue: Queue, release: str) -> Iterator[tuple[str, Patch | PatchqError]]:
+    """Yield each name of a release's series, with its patch or why that cannot be read.
+
+    Raises:
+        UsageError: the queue has no such series.
+    """
     from patchq.queue import patchfile  # it brings unidiff, which looking can do without
 
-    folder = queue.folder / release
-    patches = []
     for entry in series(queue, release).entries:
-        sketch, name = _sketch(queue, release, entry.name)
-        patches.append(
-            patchfile.load(
-                folder / entry.name,
-                name=entry.name,
-                strip=entry.strip,
-                reverse=entry.reverse,
-                sketch=sketch,
-                sketch_name=name,
+        try:
+            sketch, name = _sketch(queue, release, entry.name)
+            yield (
+                entry.name,
+                patchfile.load(
+                    queue.folder / release / entry.name,
+                    name=entry.name,
+                    strip=entry.strip,
+                    reverse=entry.reverse,
+                    sketch=sketch,
+                    sketch_name=name,
+                ),
             )
-        )
-    return Series(release, tuple(patches), lock(queue, release))
+        except PatchqError as error:
+            yield entry.name, error
 
 
 def verify(queue: Queue, release: str) -> str | None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ from patchq.releases.note import WheelNote
 
 _TAGS = "refs/tags/"
 _WHEELS = "refs/wheels/"
+_DISTRIBUTION = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 
 
 class StoreError(PatchqError):
@@ -58,6 +60,12 @@ class Store:
     """
 
     def __init__(self, distribution: str, root: Path | None = None) -> None:
+        if _DISTRIBUTION.fullmatch(distribution) is None:
+            raise StoreError(
+                f"no distribution can be called {distribution[:80]!r}",
+                why="letters, digits and inner - _ . make a name (PEP 503)",
+                mend="correct the name",
+            )
         self.distribution = names.canonical(distribution)
         self.root = default_root() if root is None else root
         self.path = self.root / f"{self.distribution}.git"

@@ -13,11 +13,17 @@ does not get it either.
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 from dataclasses import dataclass, field
 
 from patchq.errors import HostError, UsageError
 
+# What stands for a password in what a host printed.
+_HIDDEN = b"***"
+# A piece of a password that is shorter gives nothing away.
+_PIECE = 4
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 # What sudo says under LC_ALL=C, and what to tell and to do then. The first that is found.
 _REASONS = (
@@ -79,6 +85,27 @@ class Become:
         ask = "-n" if self.password is None else f"-k -S -p patchq%%{nonce.decode()}:"
         user = f" -u {self.user}" if self.user else ""
         return f"env LC_ALL=C sudo {ask}{user} -- "
+
+    def hidden(self, data: bytes) -> bytes:
+        """Return what a host printed without the password, as it is or as programs quote it."""
+        if not self.password:
+            return data
+        for form in _forms(self.password):
+            data = data.replace(form, _HIDDEN)
+        # What was cut off, or did not come whole, may end in its beginning, begin with its end.
+        whole = self.password.encode(errors="surrogateescape")
+        for size in range(len(whole) - 1, _PIECE - 1, -1):
+            if data.endswith(whole[:size]):
+                data = data[:-size] + _HIDDEN
+            if data.startswith(whole[-size:]):
+                data = _HIDDEN + data[size:]
+        for piece in _pieces(self.password):
+            data = data.replace(piece, _HIDDEN)
+        return data
+
+    def untold(self, text: str) -> str:
+        """Return a text of a host's without the password."""
+        return self.hidden(text.encode(errors="surrogateescape")).decode(errors="replace")
 
 
 class SudoRefused(HostError):
@@ -152,6 +179,28 @@ def absent(become: Become, where: str, login: str) -> HostError:
         why=f"it is needed to become {become.name}",
         mend=f"log in as {become.name} instead, or install it: {login} command -v sudo",
     )
+
+
+def _forms(password: str) -> list[bytes]:
+    """Return the password in the ways that programs show it in, the longest first."""
+    data = password.encode(errors="surrogateescape")
+    quoted = [
+        repr(password)[1:-1],
+        ascii(password)[1:-1],
+        repr(data)[2:-1],
+        json.dumps(password)[1:-1],
+        json.dumps(password, ensure_ascii=False)[1:-1],
+        shlex.quote(password),
+        data.decode(errors="backslashreplace"),
+    ]
+    forms = {data, *(text.encode(errors="surrogateescape") for text in quoted)} - {b""}
+    return sorted(forms, key=len, reverse=True)
+
+
+def _pieces(password: str) -> list[bytes]:
+    """Return the parts of a password that no way of quoting changes, the longest first."""
+    parts = re.split(r"[^A-Za-z0-9_@%+=:,./-]", password)
+    return sorted((part.encode() for part in parts if len(part) >= _PIECE), key=len, reverse=True)
 
 
 def _said(stderr: bytes) -> str:

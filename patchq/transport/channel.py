@@ -24,7 +24,6 @@ from patchq.transport.become import Become, Door
 from patchq.transport.requests import AgentError, Reply, Request, TooLarge
 
 T = TypeVar("T")
-
 __all__ = [
     "DEADLINES",
     "AgentError",
@@ -41,6 +40,9 @@ __all__ = [
 NOISE_LIMIT = 1 << 20
 # Bytes in a second: a link that carries fewer is of no use.
 SLOWEST = 4096
+# What one host may send in a conversation; no verb asks for more.
+TAKEN_LIMIT = 256 << 20
+ANSWERS_LIMIT = 2_000
 # A line on stderr of this length that was sent as well was not found by chance.
 _ECHO = 12
 
@@ -92,6 +94,8 @@ class Exchange(Generic[T]):
         self._marker = protocol.marker(nonce)
         password = become.password if become else None
         self._door = None if password is None else Door(password, nonce)
+        self._untold = become.untold if become else str
+        self._taken = self._answers = 0
         self._first = payload
         self._held = b""
         self._thinking = False
@@ -155,6 +159,9 @@ class Exchange(Generic[T]):
             Broken: the bytes are not an agent's.
         """
         self._received += data
+        self._taken += len(data)
+        if self._taken > TAKEN_LIMIT:
+            raise Broken(f"more than {TAKEN_LIMIT >> 20} MiB came")
         if self._door is not None and not self._door.open:
             self._door.open = self._found(self._door.ready)
             return self._door.open
@@ -240,8 +247,8 @@ class Exchange(Generic[T]):
         return end if len(self._received) >= end else 0
 
     def _take(self) -> Reply | None:
-        end, size = self._whole(), protocol.HEADER.size
-        if not end:
+        size = protocol.HEADER.size
+        if not (end := self._whole()):
             return None
         try:
             head, _ = protocol.lengths(self._received[:size])
@@ -252,13 +259,15 @@ class Exchange(Generic[T]):
         except protocol.ProtocolError as error:
             raise Broken(f"its answer is not taken: {error}") from error
         reply = Reply(message, blobs)
-        fault = self._fault(reply)
-        if fault is not None:
+        if (fault := self._fault(reply)) is not None:
             raise Broken(f"its answer is not taken: {fault}")
         return reply
 
     def _fault(self, reply: Reply) -> str | None:
         """Return what is wrong with an answer, None where a verb can read it."""
+        self._answers += 1
+        if self._answers > ANSWERS_LIMIT:
+            return f"more than {ANSWERS_LIMIT} came"
         if "error" in reply.message:
             return None if isinstance(reply.message["error"], dict) else "`error` is no object"
         if not isinstance(reply.message.get("ok"), dict):
@@ -273,7 +282,8 @@ class Exchange(Generic[T]):
             if reply is None:
                 request = next(self._conversation)
             elif "error" in reply.message:
-                request = self._conversation.throw(requests.refusal(reply.message["error"]))
+                error = requests.refusal(reply.message["error"], self._untold)
+                request = self._conversation.throw(error)
             else:
                 request = self._conversation.send(reply)
         except StopIteration as stop:

@@ -85,6 +85,12 @@ def _place(argv: Sequence[str], python: str | None, become: Become | None) -> Pl
             why="it must give stdin and stdout of a shell there",
             mend="name one, such as: ssh HOST",
         )
+    if any("\0" in word for word in argv):
+        raise UsageError(
+            "the command that reaches the host has a NUL byte",
+            why="no program can be given one",
+            mend="patchq VERB -H 'command:ssh user@gpu1'",
+        )
     shown = shlex.join(argv)
     place = Place(
         f"the host behind {shown!r}",

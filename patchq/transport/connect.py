@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import logging
 import random
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import asyncssh
 
@@ -27,7 +29,10 @@ from patchq.transport.links import Links
 from patchq.transport.notes import Notes
 from patchq.transport.patience import Road
 from patchq.transport.route import Hop, Surroundings
+from patchq.transport.trust import trust
 from patchq.transport.unreached import Attempt
+
+V = TypeVar("V")
 
 # Tries of a connection that is dropped before authentication; the first pause, in seconds.
 TRIES = 6
@@ -130,7 +135,7 @@ async def connected(
 async def _connect(settings: Settings, hops: tuple[Hop, ...]) -> asyncssh.SSHClientConnection:
     """Return a connection to the last hop."""
     hop, deadlines = hops[-1], settings.deadlines
-    keys = settings.known_hosts.look_up(hop)
+    keys = await _apart(settings, settings.known_hosts.look_up, hop)
     settings.noted.unheeded(hop.alias, hop.unheeded)
     pause = PAUSE
     for left in reversed(range(TRIES)):
@@ -144,7 +149,7 @@ async def _connect(settings: Settings, hops: tuple[Hop, ...]) -> asyncssh.SSHCli
                 settings.road(hops).join(connection)
                 sockets.watch(hops, connection, settings.keepalive * (settings.kept + 1))
                 return await _recorded(connection, attempt, settings)
-            except (asyncssh.Error, OSError) as error:
+            except (asyncssh.Error, OSError, ValueError) as error:  # a name that is none
                 if not left or not _is_worth_another(attempt, error, through):
                     notes = settings.identities.notes(hop)
                     raise unreached.error(attempt, error, notes) from error
@@ -169,7 +174,7 @@ async def _recorded(
     hop = attempt.hop
     if attempt.accepted and attempt.shown is not None:
         try:
-            path = settings.known_hosts.add(hop, *attempt.shown)
+            path = await _apart(settings, settings.known_hosts.add, hop, *attempt.shown)
         except HostError:
             await links.end(hop, connection)
             raise
@@ -179,6 +184,12 @@ async def _recorded(
             f"it was written to {path}"
         )
     return connection
+
+
+async def _apart(settings: Settings, step: Callable[..., V], *arguments: object) -> V:
+    """Run what reads known_hosts off the loop: the file may be long, or locked."""
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(settings.known_hosts.thread, step, *arguments)
 
 
 async def _try(
@@ -198,7 +209,7 @@ async def _try(
                 proxy_command=_proxy(hop),
                 family=hop.family,
                 local_addr=(hop.bind_address, 0) if hop.bind_address else None,
-                known_hosts=_trust(keys),
+                known_hosts=trust(keys),
                 server_host_key_algs=plain,
                 host_key_alias=hop.label,
                 options=_constant(settings.keepalive, settings.kept),
@@ -233,20 +244,15 @@ def _constant(keepalive: float, kept: int) -> asyncssh.SSHClientConnectionOption
 
 
 def _proxy(hop: Hop) -> list[str] | None:
-    return ["/bin/sh", "-c", f"exec {hop.proxy_command}"] if hop.proxy_command else None
+    if not hop.proxy_command:
+        return None
+    logging.getLogger("asyncio").addFilter(_is_news)
+    return ["/bin/sh", "-c", f"exec {hop.proxy_command}"]
 
 
-def _trust(keys: HostKeys) -> tuple[list[asyncssh.SSHKey], ...]:
-    return _loaded(keys.trusted), _loaded(keys.authorities), _loaded(keys.revoked)
-
-
-def _loaded(entries: tuple[hostkeys.Entry, ...]) -> list[asyncssh.SSHKey]:
-    """Return the keys of these lines; one of a kind that asyncssh lacks is left out."""
-    keys = []
-    for entry in entries:
-        with contextlib.suppress(asyncssh.KeyImportError):
-            keys.append(asyncssh.import_public_key(entry.text))
-    return keys
+def _is_news(record: logging.LogRecord) -> bool:
+    """Return False for what asyncio says of a child that it has reaped itself, at its close."""
+    return not record.getMessage().startswith("Unknown child process pid")
 
 
 class _Client(asyncssh.SSHClient):

@@ -7,7 +7,7 @@ Statuses decide, never texts: every shell words "not found" in its own way.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from patchq.errors import HostError, PatchqError, UsageError
@@ -114,12 +114,16 @@ def is_without_python(place: Place, exchange: Exchange[T], ending: Ending) -> bo
 
 def failure(place: Place, exchange: Exchange[T], ending: Ending) -> PatchqError:
     """Return the error for an exchange that did not come to its end."""
+    without_python = is_without_python(place, exchange, ending)
+    hijacked = is_hijacked(exchange, ending)
+    if place.become is not None:
+        ending = _untold(place.become, ending)
     if exchange.synced:
         return _lost(place, ending, writing=exchange.writing)
-    if is_without_python(place, exchange, ending):
+    if without_python:
         message = ending.stderr or b"the command was not found"
         return absent(place, place.python, message, ending.pythons)
-    if is_hijacked(exchange, ending):
+    if hijacked:
         return _hijacked(place)
     return _by_sudo(place, exchange, ending) or _silent(place, ending)
 
@@ -132,12 +136,21 @@ def absent(place: Place, name: str, message: bytes, pythons: tuple[str, ...] = (
         return UsageError(
             f"the command {name!r} cannot be started on this machine",
             why=message.decode(errors="replace"),
-            mend="name a command that reaches the host, such as: -H 'command:ssh HOST'",
+            mend="patchq VERB -H 'command:ssh user@gpu1'",
         )
     mend = "name one with --python PATH"
     if pythons:
         mend = f"name one that is there: {' or '.join(f'--python {path}' for path in pythons)}"
     return kind(what, why=_quoted(message), mend=mend)
+
+
+def exhausted(place: Place, error: OSError) -> PatchqError:
+    """Return the error for a program that was not started since too many files are open."""
+    return (NoHostAgent if place.remote else NoAgent)(
+        f"no agent was started on {place.name}",
+        why=f"too many files are open here: {error.strerror}",
+        mend="ulimit -n 4096",
+    )
 
 
 def _by_sudo(place: Place, exchange: Exchange[T], ending: Ending) -> PatchqError | None:
@@ -149,6 +162,18 @@ def _by_sudo(place: Place, exchange: Exchange[T], ending: Ending) -> PatchqError
     if ending.status == bootstrap.NOT_FOUND:
         return become.absent(place.become, place.name, place.login)
     return become.refusal(place.become, place.name, place.login, ending.stderr)
+
+
+def _untold(become: Become, ending: Ending) -> Ending:
+    """Return what a stream left behind without sudo's password, before any of it is quoted."""
+    return replace(
+        ending,
+        noise=become.hidden(ending.noise),
+        stderr=become.hidden(ending.stderr),
+        reason=become.untold(ending.reason),
+        before=_untold(become, ending.before) if ending.before else None,
+        pythons=tuple(map(become.untold, ending.pythons)),
+    )
 
 
 def _hijacked(place: Place) -> PatchqError:

@@ -3,61 +3,38 @@
 asyncssh gives one error for a host key that is unknown, changed or revoked, so
 the look-up is made here, as sshd(8) § SSH_KNOWN_HOSTS FILE FORMAT says: names and
 patterns, negated ones, hashed names, ``@cert-authority``, ``@revoked``. A port other
-than 22 is looked for as ``[name]:port`` first, then without it, as ssh(1) does.
+than 22 is looked for as ``[name]:port`` first, then without it, as ssh(1) does. A line
+that cannot be read gives no key, but the host it names is not new.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 import fcntl
-import functools
 import hashlib
 import hmac
 import os
 import shlex
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from patchq.errors import HostError
-from patchq.transport import sshconfig
+from patchq.transport import knownlines
+from patchq.transport.knownlines import Entry, Lines
 from patchq.transport.route import Hop
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One line of a known_hosts file; `key` is the blob, decoded."""
-
-    path: Path
-    line: int
-    marker: str
-    names: tuple[str, ...]
-    algorithm: str
-    key: bytes
-
-    @property
-    def text(self) -> str:
-        """The key as authorized_keys has it."""
-        return f"{self.algorithm} {base64.b64encode(self.key).decode()}"
-
-    def names_host(self, name: str) -> bool:
-        """Return whether the line is about `name`."""
-        if self.names[0].startswith("|"):
-            text = name.encode(errors="surrogateescape")
-            hashed = map(_decoded, self.names)
-            return any(each and hmac.digest(each[0], text, "sha1") == each[1] for each in hashed)
-        return sshconfig.matches(self.names, name)
-
-
-@dataclass(frozen=True, slots=True)
 class HostKeys:
-    """The lines of known_hosts that are about one host."""
+    """The lines of known_hosts that are about one host; those that are `unread` have no key."""
 
     trusted: tuple[Entry, ...] = ()
     authorities: tuple[Entry, ...] = ()
     revoked: tuple[Entry, ...] = ()
+    unread: tuple[Entry, ...] = ()
 
 
 class HostKeyUnknown(HostError):
@@ -73,18 +50,27 @@ class HostKeyRevoked(HostError):
 
 
 class KnownHosts:
-    """The known_hosts files of one run; each is read once."""
+    """The known_hosts files of one run; each is read once.
+
+    `thread` is where to look up and add while others wait on the network.
+    """
 
     def __init__(self) -> None:
-        self._files: dict[Path, tuple[dict[str, list[Entry]], list[Entry]]] = {}
+        self.thread = ThreadPoolExecutor(1)
+        self._files: dict[Path, Lines] = {}
         self._stamps: dict[Path, tuple[int, int]] = {}
 
     def look_up(self, hop: Hop) -> HostKeys:
-        """Return what the files of `hop` say of it."""
+        """Return what the files of `hop` say of it.
+
+        Raises:
+            HostKeyUnknown: one of them cannot be read.
+        """
         found = self._named(hop.known_hosts, hop.known_as)
-        if hop.label is None and not (found.trusted or found.authorities):
+        if hop.known_as not in (hop.label, hop.name) and not (found.trusted or found.authorities):
             plain = self._named(hop.known_hosts, hop.name)
-            return HostKeys(plain.trusted, plain.authorities, found.revoked + plain.revoked)
+            revoked, unread = found.revoked + plain.revoked, found.unread + plain.unread
+            return HostKeys(plain.trusted, plain.authorities, revoked, unread)
         return found
 
     def add(self, hop: Hop, algorithm: str, key: bytes) -> Path:
@@ -120,23 +106,34 @@ class KnownHosts:
             file.write(b"\n")
         name = _hashed(hop.known_as) if hop.hashed else hop.known_as
         file.write(f"{name} {entry.text}\n".encode(errors="surrogateescape"))
-        self._files[path][0].setdefault(hop.known_as.lower(), []).append(entry)
+        self._files[path].exact.setdefault(hop.known_as.lower(), []).append(entry)
         self._stamps[path] = _stamp(file)
 
     def _named(self, paths: Iterable[Path], name: str) -> HostKeys:
         name = name.lower()
         entries: list[Entry] = []
         for path in paths:
-            if path not in self._files:
-                self._files[path] = _read(path)
-            exact, others = self._files[path]
-            entries += exact.get(name, [])
-            entries += (entry for entry in others if entry.names_host(name))
+            entries += self._lines(path).about(name)
+        read = [entry for entry in entries if entry.key]
         return HostKeys(
-            tuple(entry for entry in entries if not entry.marker),
-            tuple(entry for entry in entries if entry.marker == "@cert-authority"),
-            tuple(entry for entry in entries if entry.marker == "@revoked"),
+            tuple(entry for entry in read if not entry.marker),
+            tuple(entry for entry in read if entry.marker == "@cert-authority"),
+            tuple(entry for entry in read if entry.marker == "@revoked"),
+            tuple(entry for entry in entries if not entry.key),
         )
+
+    def _lines(self, path: Path) -> Lines:
+        if path not in self._files:
+            try:
+                self._files[path] = knownlines.read(path)
+            except (OSError, ValueError) as error:
+                # Left out, it would make a host new that is not.
+                raise HostKeyUnknown(
+                    f"{path}, which has the keys of hosts, cannot be read",
+                    why=getattr(error, "strerror", None) or str(error),
+                    mend=f"ls -l {shlex.quote(str(path))}",
+                ) from error
+        return self._files[path]
 
 
 def refusal(hop: Hop, keys: HostKeys, algorithm: str, key: bytes) -> HostError:
@@ -151,6 +148,14 @@ def refusal(hop: Hop, keys: HostKeys, algorithm: str, key: bytes) -> HostError:
             f"the host key of {hop.alias} has changed; somebody may be listening in",
             why=f"{shown}; {_where(known)} has {fingerprint(known[0].key)}",
             mend=f"if the host got a new key: ssh-keygen -R {name} -f {known[0].path}",
+        )
+    if keys.unread and not keys.trusted:
+        first = keys.unread[0]
+        return HostKeyUnknown(
+            f"the line of known_hosts for {hop.alias} cannot be read",
+            why=f"{_where(keys.unread)} names it and has no key that can be decoded; {shown}",
+            mend=f"compare the fingerprint; ssh-keygen -R {name} -f {first.path}, or: "
+            f"sed -i {first.line}d {first.path}",
         )
     others = "".join(f"; {_where([e])} has its {e.algorithm} key" for e in keys.trusted)
     port = "" if hop.port == 22 else f" -p {hop.port}"
@@ -178,37 +183,6 @@ def fingerprint(key: bytes) -> str:
     return "SHA256:" + digest.decode().rstrip("=")
 
 
-def _read(path: Path) -> tuple[dict[str, list[Entry]], list[Entry]]:
-    exact: dict[str, list[Entry]] = {}
-    others: list[Entry] = []
-    try:
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
-    except (FileNotFoundError, NotADirectoryError):
-        text = ""
-    for number, line in enumerate(text.split("\n"), 1):
-        entry = _entry(path, number, line)
-        if entry is None:
-            continue
-        if any(set(name) & set("*?!|") for name in entry.names):
-            others.append(entry)
-        else:
-            for name in entry.names:
-                exact.setdefault(name.lower(), []).append(entry)
-    return exact, others
-
-
-def _entry(path: Path, number: int, line: str) -> Entry | None:
-    words = line.split()
-    marker = words.pop(0) if words and words[0].startswith("@") else ""
-    if len(words) < 3 or words[0].startswith("#"):
-        return None
-    try:
-        key = base64.b64decode(words[2], validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    return Entry(path, number, marker, tuple(words[0].split(",")), words[1], key)
-
-
 def _unwritten(hop: Hop, why: str) -> HostError:
     return HostKeyUnknown(
         f"the host key of {hop.alias} is new, and cannot be written to known_hosts",
@@ -226,16 +200,6 @@ def _hashed(name: str) -> str:
     salt = os.urandom(20)
     digest = hmac.digest(salt, name.lower().encode(errors="surrogateescape"), "sha1")
     return "|1|" + "|".join(base64.b64encode(part).decode() for part in (salt, digest))
-
-
-@functools.cache
-def _decoded(pattern: str) -> tuple[bytes, bytes] | None:
-    """Return salt and digest of a hashed name, None where it is none."""
-    _, magic, salt, digest = [*pattern.split("|"), "", "", ""][:4]
-    try:
-        return (base64.b64decode(salt), base64.b64decode(digest)) if magic == "1" else None
-    except (binascii.Error, ValueError):
-        return None
 
 
 def _where(entries: Iterable[Entry]) -> str:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from patchq.errors import UsageError
 
 _SPEC = re.compile(
-    r"(?:(?P<user>[^@\s]+)@)?(?:\[(?P<quoted>[^][\s]+)]|(?P<name>[^][@\s:]+))(?::(?P<port>\d+))?"
+    r"(?:(?P<user>[^@\s]+)@)?(?:\[(?P<quoted>[^][\s]+)]|(?P<name>[^][@\s:]+))(?::(?P<port>[0-9]{1,5}))?"
 )
 # An IPv6 address without brackets has no port after it.
 _IPV6 = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<name>[0-9A-Fa-f:.]+:[0-9A-Fa-f:.]*(?:%\w+)?)")
 # What ssh(1) refuses in names, too: a ProxyCommand hands them to a shell.
-_UNSAFE = frozenset("'`\"$\\;&<>|(){}")
+_UNSAFE = frozenset("\0'`\"$\\;&<>|(){}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,19 +12,27 @@ import fnmatch
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import shlex
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from patchq.errors import UsageError
 
 COMMAND = "command:"
 # More hosts than this in one range is a slip of the pen.
 _RANGE_LIMIT = 10_000
+# More than this in a run is none that one machine should hold.
+_RUN_LIMIT = 20_000
 # ``[01-64]``, ``[1,3-5]``; an IPv6 address in brackets has colons.
 _GROUP = re.compile(r"\[([0-9,-]+)]")
-_SPAN = re.compile(r"(\d+)(?:-(\d+))?")
+_SPAN = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 # The last number of a name; a port is none, nor is the part of an address.
-_NUMBERED = re.compile(r"([^:.]*?)(\d+)([^\d:.]*(?:\.[^:]*)?)")
+_NUMBERED = re.compile(r"([^:.]*?)([0-9]{1,18})([^\d:.]*(?:\.[^:]*)?)")
 _PATTERN = re.compile(r"[*?]")
+_GLOB = re.compile(r"[*?[]")
+# How many names an error tells.
+_TOLD = 10
+# And how much of one.
+_QUOTED = 200
 
 
 def expand(specs: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
@@ -43,27 +51,31 @@ def expand(specs: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
         ('gpu1', 'gpu2')
     """
     found: dict[str, None] = {}
-    taken: list[str] = []
-    for spec in specs:
-        for part in _parts(spec):
-            if part.startswith(COMMAND):
-                found[part] = None
-            elif part.startswith("!"):
-                taken += _ranges(part[1:])
-            else:
-                found.update(dict.fromkeys(_named(part, known)))
+    taken: dict[str, None] = {}
+    left = _RUN_LIMIT
+    for part in itertools.chain.from_iterable(map(_parts, specs)):
+        if part.startswith(COMMAND):
+            names = [_readable(part)]
+        else:
+            names = [*_ranges(part[1:])] if part.startswith("!") else _named(part, known)
+        left -= len(names)
+        if left < 0:
+            raise _too_many()
+        (taken if part.startswith("!") else found).update(dict.fromkeys(names))
+    forms = {form for host in found for form in _forms(host)}
     for name in taken:
-        if not any(_matches(host, name) for host in found):
+        if name not in forms and not any(fnmatch.fnmatchcase(form, name) for form in forms):
             raise UsageError(
                 f"'!{name}' takes away no host",
-                why=f"named are: {', '.join(found) or 'none'}",
+                why=f"named are: {_few([*found])}",
                 mend="name a host that is there, or leave it out",
             )
-    kept = [host for host in found if not any(_matches(host, name) for name in taken)]
+    patterns = [name for name in taken if _GLOB.search(name)]
+    kept = [host for host in found if not _is_taken(host, taken, patterns)]
     if specs and not kept:
         raise UsageError(
             "no host is left",
-            why=f"{', '.join(specs)} names {len(found)} and takes all of them away",
+            why=f"{_few(specs)} names {len(found)} and takes all of them away",
             mend="patchq VERB -H user@gpu1,gpu2",
         )
     return tuple(kept)
@@ -123,8 +135,7 @@ def _named(part: str, known: Sequence[str]) -> list[str]:
         if not hits:
             raise UsageError(
                 f"the pattern {pattern!r} fits no host",
-                why=f"names of ssh_config: {', '.join(known[:10]) or 'none'}"
-                + (f" and {len(known) - 10} more" if len(known) > 10 else ""),
+                why=f"names of ssh_config: {_few(known)}",
                 mend="name the hosts, or give them a Host line in ~/.ssh/config",
             )
         fits += hits
@@ -133,18 +144,19 @@ def _named(part: str, known: Sequence[str]) -> list[str]:
 
 def _ranges(text: str) -> Iterator[str]:
     """Yield every name that the ranges of `text` stand for."""
-    pieces = _GROUP.split(text)
-    choices = [
-        [piece] if index % 2 == 0 else _numbers(piece, text) for index, piece in enumerate(pieces)
-    ]
-    if math.prod(map(len, choices)) > _RANGE_LIMIT:
-        raise _bad_range(text, text)
+    choices: list[list[str]] = []
+    for index, piece in enumerate(_GROUP.split(text)):
+        choices.append([piece] if index % 2 == 0 else _numbers(piece, text))
+        if math.prod(map(len, choices)) > _RANGE_LIMIT:
+            raise _bad_range(text, text)
     yield from map("".join, itertools.product(*choices))
 
 
 def _numbers(group: str, text: str) -> list[str]:
     out: list[str] = []
     for span in group.split(","):
+        if len(out) > _RANGE_LIMIT:
+            raise _bad_range(text, group)
         found = _SPAN.fullmatch(span)
         first, last = (found[1], found[2] or found[1]) if found else ("1", "0")
         if not 0 <= int(last) - int(first) < _RANGE_LIMIT or len(first) > len(last):
@@ -155,15 +167,55 @@ def _numbers(group: str, text: str) -> list[str]:
 
 def _bad_range(text: str, span: str) -> UsageError:
     return UsageError(
-        f"{text!r} has a range that cannot be read: {span!r}",
+        f"{_short(text)!r} has a range that cannot be read: {_short(span)!r}",
         why=f"expected FIRST-LAST, growing, of at most {_RANGE_LIMIT} hosts",
         mend="patchq VERB -H 'gpu[01-64]'",
     )
 
 
-def _matches(host: str, name: str) -> bool:
-    """True where `name` means this host: as it is written, or without user and port."""
+def _too_many() -> UsageError:
+    return UsageError(
+        f"more than {_RUN_LIMIT} hosts are named",
+        why="one run reaches no more",
+        mend="patchq VERB -H 'gpu[0001-9999]', and once more for the rest",
+    )
+
+
+def _readable(part: str) -> str:
+    """Return a command, once it is known to be one that can be split into words."""
+    try:
+        if "\0" in part:
+            raise ValueError("a NUL byte")
+        shlex.split(part.removeprefix(COMMAND))
+    except ValueError as error:
+        raise UsageError(
+            f"{_short(part)!r} cannot be read as a command",
+            why=f"it is split into words as a shell does it: {error}",
+            mend="patchq VERB -H 'command:ssh user@gpu1'",
+        ) from error
+    return part
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}..."
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
+    return (", ".join(map(_short, names[:_TOLD])) or "none") + more
+
+
+def _is_taken(host: str, taken: Container[str], patterns: Sequence[str]) -> bool:
+    """Return whether an exception is about a host."""
+    forms = _forms(host)
+    if any(form in taken for form in forms):
+        return True
+    return any(fnmatch.fnmatchcase(form, name) for name in patterns for form in forms)
+
+
+def _forms(host: str) -> tuple[str, ...]:
+    """Return what a name may mean a host by: as it is written, or without user and port."""
     if host.startswith(COMMAND):
-        return host == name
+        return (host,)
     bare = re.sub(r":\d+$", "", host.rpartition("@")[2]) if host.count(":") < 2 else host
-    return any(fnmatch.fnmatchcase(one, name) for one in (host, host.rpartition("@")[2], bare))
+    return host, host.rpartition("@")[2], bare

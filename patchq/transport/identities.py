@@ -9,11 +9,13 @@ from pathlib import Path
 
 import asyncssh
 
+from patchq.transport import regular
 from patchq.transport.notes import Notes
 from patchq.transport.route import Hop
 
 # sshd hangs up after six tries (MaxAuthTries).
 OFFERED = 5
+_OTHER = "it is no regular file"
 _TOUCHED = "it is on a security key, which ssh(1) alone uses"
 
 
@@ -70,11 +72,10 @@ class Identities:
     def _load(self, path: Path, certificates: tuple[Path, ...]) -> tuple[asyncssh.SSHKeyPair, ...]:
         key = path, certificates
         if key not in self._files:
-            self._files[key] = ()
             if path.suffix == ".pub":
                 return ()
-            if _is_touched(path):
-                self._notes[path] = _TOUCHED
+            if _is_touched(path) or regular.is_other(path):
+                self._notes[path] = _TOUCHED if _is_touched(path) else _OTHER
                 return ()
             try:
                 there = [str(file) for file in certificates if file.is_file()]
@@ -85,13 +86,17 @@ class Identities:
             except FileNotFoundError:
                 pass
             except OSError as error:
+                if regular.is_exhausted(error):
+                    raise
                 self._notes[path] = str(error.strerror)
             except asyncssh.KeyEncryptionError:
                 self._notes[path] = "it has a passphrase, and the SSH agent does not hold it"
             except asyncssh.KeyImportError as error:
                 passphrase = "passphrase" in str(error).lower()
                 self._notes[path] = "it has a passphrase" if passphrase else str(error)
-        return self._files[key]
+            except ValueError as error:  # below asyncssh: numbers that no key has
+                self._notes[path] = str(error)
+        return self._files.setdefault(key, ())
 
 
 async def _held(agent: asyncssh.SSHAgentClient | None) -> dict[bytes, asyncssh.SSHKeyPair]:
@@ -100,7 +105,9 @@ async def _held(agent: asyncssh.SSHAgentClient | None) -> dict[bytes, asyncssh.S
     try:
         pairs = await agent.get_keys()
         return {pair.public_data: pair for pair in pairs if not _is_security(pair.algorithm)}
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        if regular.is_exhausted(error):
+            raise
         # A socket whose agent has gone: ssh(1) goes on without, too.
         return {}
 
@@ -109,11 +116,13 @@ async def _held(agent: asyncssh.SSHAgentClient | None) -> dict[bytes, asyncssh.S
 def _is_touched(path: Path) -> bool:
     """Return whether a key file, or its public half, names a security key."""
     try:
-        public = Path(f"{path}.pub").read_bytes() if path.suffix != ".pub" else path.read_bytes()
-    except OSError:
-        public = b""
-    algorithm = public.split(maxsplit=1)[0] if public.strip() else b""
-    return _is_security(algorithm)
+        public = regular.text(path if path.suffix == ".pub" else Path(f"{path}.pub"))
+    except (OSError, ValueError) as error:
+        if regular.is_exhausted(error):
+            raise  # and is not kept
+        public = ""
+    algorithm = public.split(maxsplit=1)[0] if public.strip() else ""
+    return _is_security(algorithm.encode(errors="surrogateescape"))
 
 
 def _is_security(algorithm: bytes) -> bool:
@@ -125,9 +134,11 @@ def _public(path: Path) -> bytes:
 
     It lies beside the key file; ssh_config may also name the public file itself.
     """
-    file = path if path.suffix == ".pub" else f"{path}.pub"
+    file = path if path.suffix == ".pub" else Path(f"{path}.pub")
     try:
-        public: bytes = asyncssh.read_public_key(str(file)).public_data
-    except (OSError, asyncssh.KeyImportError):
+        public: bytes = asyncssh.import_public_key(regular.text(file)).public_data
+    except (OSError, ValueError) as error:
+        if regular.is_exhausted(error):
+            raise
         return b""
     return public

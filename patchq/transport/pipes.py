@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from patchq.transport import endings
+from patchq.transport import endings, regular
 from patchq.transport.channel import DEADLINES, Broken, Deadlines, Exchange
 from patchq.transport.endings import Ending, Place
 
@@ -101,13 +101,18 @@ def _started(
 ) -> Iterator[_Child]:
     pipe, group = subprocess.PIPE, 0 if apart else None
     try:
-        process = subprocess.Popen(
-            argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, process_group=group
-        )
+        with contextlib.ExitStack() as stack:
+            poll = stack.enter_context(selectors.DefaultSelector())
+            process = subprocess.Popen(
+                argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, process_group=group
+            )
+            stack.pop_all()
     except OSError as error:
+        if regular.is_exhausted(error):
+            raise endings.exhausted(place, error) from error
         message = f"{argv[0]}: {error.strerror}".encode(errors="surrogateescape")
         raise endings.absent(place, argv[0], message) from error
-    child = _Child(process, hear)
+    child = _Child(process, poll, hear)
     try:
         yield child
     finally:
@@ -120,7 +125,12 @@ class _Child:
     What `hear` returns for bytes of stderr is sent.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], hear: Callable[[bytes], bytes]) -> None:
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        poll: selectors.BaseSelector,
+        hear: Callable[[bytes], bytes],
+    ) -> None:
         assert process.stdin
         assert process.stdout
         assert process.stderr
@@ -132,7 +142,7 @@ class _Child:
         self._stderr = process.stderr.fileno()
         self._kept = bytearray()
         self._killed = False
-        self._poll = selectors.DefaultSelector()
+        self._poll = poll
         for pipe in (self._stdin, self._stdout, self._stderr):
             os.set_blocking(pipe, False)
         self._poll.register(self._stdout, selectors.EVENT_READ)

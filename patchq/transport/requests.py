@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,9 +87,12 @@ def tail(blobs: Mapping[str, bytes]) -> bytes:
         return TAILS[key]
 
 
-def refusal(error: Mapping[str, Any]) -> AgentError:
-    """Return an agent's refusal as an error, each part of some length at most."""
-    word, what, why, mend = (_told(error, name) for name in _TOLD)
+def refusal(error: Mapping[str, Any], untold: Callable[[str], str] = str) -> AgentError:
+    """Return an agent's refusal as an error, each part of some length at most.
+
+    `untold` takes out of a text what nobody may see.
+    """
+    word, what, why, mend = (_told(error, name, untold) for name in _TOLD)
     return AgentError(
         word or "failed",
         what or "the agent refused",
@@ -98,7 +101,7 @@ def refusal(error: Mapping[str, Any]) -> AgentError:
     )
 
 
-def _told(error: Mapping[str, Any], name: str) -> str:
+def _told(error: Mapping[str, Any], name: str, untold: Callable[[str], str]) -> str:
     value, most = error.get(name), _TOLD[name]
-    text = str(value) if isinstance(value, str | int | float) else ""
+    text = untold(str(value)) if isinstance(value, str | int | float) else ""
     return text if len(text) <= most else text[:most] + " ..."

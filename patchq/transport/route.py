@@ -178,7 +178,7 @@ def _hop(host: Host, options: Mapping[str, tuple[str, ...]], around: Surrounding
 
 
 def _number(host: Host, key: str, text: str) -> int:
-    if text.isdigit() and 0 < int(text) < 65536:
+    if re.fullmatch("[0-9]{1,5}", text) and 0 < int(text) < 65536:
         return int(text)
     raise BadRoute(
         f"ssh_config gives {host.name} the {key} {text!r}",

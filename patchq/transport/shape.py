@@ -9,11 +9,16 @@ damaged; `patchq.conversation.answers` judges that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 _QUOTED = 200
+# Distributions with a record in one environment; each is asked about.
+_RECORDS = 100
+_CONTROL = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029]")
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,7 @@ FORMS: dict[str, Form] = {
         "record": Maybe(str),
         "differs": Each(Maybe(str)),
         "added": Each(Maybe(str)),
+        "blank": Each(Maybe(str)),
         "hashed": int,
         "more": int,
     },
@@ -95,6 +101,10 @@ def fault(
     operation = question.get("op")
     form = FORMS.get(str(operation))
     reason = None if form is None else _differs(form, ok, "")
+    if reason is None and operation == "survey":
+        reason = _broken_line(ok)
+    if reason is None and operation in ("survey", "records"):
+        reason = _named(ok.get("records") or ())
     if reason is None and operation == "survey":
         reason = _survey_lacks(question, ok, blobs)
     if reason is None and operation == "settle":
@@ -127,6 +137,26 @@ def _in(form: Form, value: Any) -> Iterator[tuple[Form, Any, object]]:
     elif isinstance(form, dict):
         for name, one in form.items():
             yield one, value.get(name), name
+
+
+def _broken_line(ok: Mapping[str, Any]) -> str | None:
+    """Return which name has a newline or another control character in it, None where none."""
+    have, python = ok.get("installed") or {}, ok["python"]
+    names = {
+        "site": ok.get("site"),
+        **{f"python.{key}": python[key] for key in ("version", "executable")},
+        **{f"installed.{key}": have.get(key) for key in ("name", "version", "dist_info")},
+    }
+    odd = [key for key, name in names.items() if name and _CONTROL.search(name)]
+    return f"{odd[0]} is {names[odd[0]]!r}, which is no line of text" if odd else None
+
+
+def _named(records: Sequence[str]) -> str | None:
+    """Return why what is said to have a record can not be asked about, None where it can."""
+    if len(records) > _RECORDS:
+        return f"it has records of {len(records)} distributions, more than {_RECORDS}"
+    odd = [name for name in records if _NAME.fullmatch(name) is None]
+    return f"no distribution is called {odd[0]!r}" if odd else None
 
 
 def _survey_lacks(

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patchq.errors import HostError, UsageError
+from patchq.transport import regular
 
 REFUSED = frozenset({"revokedhostkeys", "verifyhostkeydns"})
 SYSTEM_FILE = Path("/etc/ssh/ssh_config")
@@ -175,6 +176,8 @@ def _lines(path: Path, folder: Path, outer: tuple[Condition, ...], depth: int) -
     conditions = outer
     for number, line in enumerate(_text(path).split("\n"), 1):
         where = f"{path}:{number}"
+        if "\0" in line:
+            raise _bad(where, "it has a NUL byte")
         key, values = _option(line, where)
         if not key:
             continue
@@ -193,7 +196,7 @@ def _lines(path: Path, folder: Path, outer: tuple[Condition, ...], depth: int) -
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="surrogateescape")
+        return regular.text(path)
     except OSError as error:
         raise BadConfig(
             f"{path} cannot be read", why=str(error.strerror), mend=f"ls -l {path}"

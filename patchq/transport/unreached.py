@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import asyncssh
 
 from patchq.errors import HostError
-from patchq.transport import hostkeys
+from patchq.transport import hostkeys, regular
 from patchq.transport.hostkeys import HostKeys
 from patchq.transport.route import Hop
 
@@ -74,6 +74,8 @@ def error(attempt: Attempt, error: Exception, notes: tuple[str, ...]) -> HostErr
         return key_refused(
             attempt, f"known_hosts has {types} of it, and it shows another: {error}"
         )
+    if regular.is_exhausted(error) or regular.is_exhausted(error.__cause__ or error):
+        return _unreachable(attempt, f"too many files are open here: {error}", "ulimit -n 4096")
     lost = isinstance(error, ConnectionResetError | asyncssh.ConnectionLost)
     if attempt.authenticating and not lost:
         return login_refused(attempt, error, notes)
@@ -88,6 +90,9 @@ def failed(attempt: Attempt, error: Exception) -> HostError:
         return _unreachable(
             attempt, f"there is no host {hop.name!r}: {error.strerror}", f"getent hosts {hop.name}"
         )
+    if isinstance(error, UnicodeError):
+        why = f"no host can have the name {hop.name!r}: parts between dots have 1 to 63 characters"
+        return _unreachable(attempt, why, f"ssh -G {shlex.quote(hop.alias)}")
     if isinstance(error, ConnectionRefusedError):
         return _unreachable(attempt, f"nothing listens there: {where} refused the connection")
     if attempt.dropped:

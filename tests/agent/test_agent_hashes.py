@@ -83,6 +83,13 @@ def test_code_in_the_place_of_a_module_is_added_whoever_claims_it(site, ask):
     assert list(ask(skip=[".so", ".pyc"])[0]["added"]) == shadows
 
 
+def test_entry_points_that_no_row_lists_are_added(site, ask):
+    info = next(site.glob("demo-*.dist-info"))
+    (info / "entry_points.txt").write_text("[vllm.general_plugins]\nx = evil:y\n")
+
+    assert list(ask()[0]["added"]) == [f"{info.name}/entry_points.txt"]
+
+
 def test_bytecode_that_runs_whatever_the_source_says_is_added(site, ask):
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
     compiled(site / "demo/__pycache__/a.cpython-311.pyc", "x = 1\n", mode)

@@ -1,10 +1,12 @@
 """The words of an audit by hashes alone: rules, their order, and that there is always one."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchq.audit import judge
+from patchq.audit import held, judge
 from patchq.audit.finding import Case, Past, Receipt, Word
 from patchq.model import (
     ABSENT,
@@ -52,6 +54,17 @@ RECEIPT = Receipt(
 
 def applied(*patches, queue="q"):
     return tuple(AppliedPatch(queue, p.name, "1.0", p.patch, p.changes) for p in patches)
+
+
+def says(patch, a=None, after=None, queue="q"):
+    """Return a stack of one patch that says so of p/a.py, and nothing where it is not told."""
+    changes = (PathChange("p/a.py", a, after),) if a else ()
+    return (AppliedPatch(queue, patch.name, "1.0", patch.patch, changes),)
+
+
+def other(a, after):
+    """Return another queue's patch of p/a.py."""
+    return says(LockedPatch("o.patch", "", sha256(b"o"), None, ()), a, after, "other")
 
 
 def case(a=A0, b=B0, n=ABSENT, *, stack=(), version="1.0", listed=None, locks=None, **more):
@@ -102,6 +115,13 @@ def case(a=A0, b=B0, n=ABSENT, *, stack=(), version="1.0", listed=None, locks=No
         (case(A1, stack=applied(ONE), in_sight=False, locks={}), Word.UNKNOWN),
         (case(A0, stack=applied(ONE), in_sight=False, locks={}), Word.DRIFTED),
         (case(busy={"who": "me"}), Word.INTERRUPTED),
+        (case(A1, stack=says(ONE, a=A0, after=A1)), Word.PARTIAL),
+        (case(ODD, stack=says(ONE, a=A0, after=ODD)), Word.DRIFTED),
+        (case(A1, stack=says(ONE, a=ODD, after=A1)), Word.DRIFTED),
+        (case(stack=says(ONE)), Word.DRIFTED),
+        (case(ODD, stack=(*says(ONE, a=A0, after=ODD), *other(ODD, ODD))), Word.PARTIAL),
+        (case(A1, stack=(*says(ONE, a=ODD, after=A1), *other(A1, A1))), Word.DRIFTED),
+        (case(ODD, stack=(*says(ONE, a=A0, after=A1), *other(A2, ODD))), Word.DRIFTED),
     ],
 )
 def test_each_state_of_the_files_has_its_word(one, word):
@@ -280,3 +300,15 @@ def test_an_audit_ends_well_with_few_words(word):
 
     assert word.good(True) is (word in good)
     assert word.good(False) is (word in good | {Word.MISSING, Word.ABSENT})
+
+
+def test_files_of_a_stack_are_expected_to_be_as_the_lock_has_them():
+    locks = {"q": {"1.0": LOCK}}
+    forged = says(ONE, a=A0, after=ODD)
+    also = (*forged[0].changes, PathChange("p/extra.py", A0, ODD))
+
+    assert held.expected(forged, locks) == {"p/a.py": A1}
+    assert held.expected(says(ONE), locks) == {"p/a.py": A1}
+    assert held.expected((replace(forged[0], changes=also),), locks) == {"p/a.py": A1}
+    assert held.expected(forged, {}) == {"p/a.py": ODD}
+    assert held.expected((*applied(ONE), *other(A1, ODD)), locks) == {"p/a.py": ODD}

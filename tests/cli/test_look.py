@@ -1,6 +1,9 @@
 """The verbs that only look, in quilt's words."""
 
 import json
+import os
+import shutil
+import venv
 
 import pytest
 
@@ -108,6 +111,21 @@ def test_check_fails_below_and_holds_above(world):
     assert above.stdout == (
         "30-text has no sketch\n10-pi holds (2 of 2 claims)\n20-foot holds (2 of 2 claims)\n"
     )
+
+
+def test_check_names_what_it_judged_where_nobody_named_it(world):
+    venv.create(world.root / "venv")
+    (packages,) = (world.root / "venv").glob("lib/python*/site-packages")
+    shutil.copytree(world.site, packages, dirs_exist_ok=True)
+    path = f"{world.root}/venv/bin{os.pathsep}{os.environ['PATH']}"
+
+    done = world.run("check", "--queue", world.queue, environ={"PATH": path})
+    named = world.here("check")
+    document = world.json("check")
+
+    assert done.stderr == f"judged: demo 1.0 in {packages}\n"
+    assert named.stderr == ""
+    assert document["site"] == str(world.site)
 
 
 def test_queues_lists_what_is_in_sight(world):

@@ -45,7 +45,7 @@ def test_what_is_written_passes_lint_and_is_never_replaced_unasked(world):
     refused = sketch(world, "10-pi", "--write")
     assert refused.returncode == 1
     assert f"{path} is there already" in refused.stderr
-    assert "mend: patchq sketch 10-pi --write --force" in refused.stderr
+    assert f"mend: patchq sketch 10-pi --queue {world.queue} --write --force\n" in refused.stderr
     assert path.read_text() == kept
 
     done = sketch(world, "10-pi", "--write", "--force")
@@ -73,8 +73,26 @@ def test_a_hunk_that_cannot_be_guarded_is_named_and_is_exit_code_1(world):
 def test_a_patch_without_python_gets_no_file(world):
     done = sketch(world, "30-text", "--write")
 
+    path = world.queue / "post" / "30-text.pyi"
     assert done.returncode == 1
-    assert not (world.queue / "post" / "30-text.pyi").exists()
+    assert not path.exists()
+    assert done.stdout == ""
+    assert done.stderr.splitlines()[-1] == (
+        f"{path} not written: no sketch can speak of it: the file is not Python"
+    )
+
+
+def test_the_mend_keeps_the_release_that_was_named(world):
+    refused = sketch(world, "10-pi", "--release", "1.0", "--write")
+
+    assert f"sketch 10-pi --release 1.0 --queue {world.queue} --write --force" in refused.stderr
+
+
+def test_force_without_write_is_a_usage_error(world):
+    done = sketch(world, "10-pi", "--force")
+
+    assert done.returncode == 64
+    assert f"mend: patchq sketch 10-pi --queue {world.queue} --write --force" in done.stderr
 
 
 def test_an_unknown_patch_and_a_patch_that_does_not_fit_are_told(world):

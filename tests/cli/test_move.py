@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from patchq.errors import ExitCode
+from tests.world import FILES, wheel
 
 pytestmark = pytest.mark.slow
 
@@ -147,15 +148,32 @@ def test_a_patch_by_hand_is_told_from_drift(world):
     assert "patchq: already there: demo/data.txt holds 30-text.patch already" in done.stderr
 
 
-def test_intent_that_holds_already_in_other_words_is_merged_upstream(world):
-    path = world.site / "demo" / "shapes.py"
-    text = path.read_text().replace("from .units", "from math import (pi)\nfrom .units", 1)
-    path.write_text(text.replace("3 * self.radius**2 * metre", "(pi * self.radius ** 2) * metre"))
+def in_other_words() -> str:
+    """Return shapes.py as 10-pi.patch wants it, in words of its own."""
+    text = FILES["demo/shapes.py"].replace("from .units", "from math import (pi)\nfrom .units", 1)
+    return text.replace("3 * self.radius**2 * metre", "(pi * self.radius ** 2) * metre")
+
+
+def test_a_build_that_does_it_already_in_other_words_is_merged_upstream(world):
+    shutil.rmtree(world.site)
+    archive = wheel(world.root, {**FILES, "demo/shapes.py": in_other_words()}, version="1.0+own")
+    assert world.run("fetch", archive, "--into", world.site).returncode == 0
 
     done = world.here("push")
 
     assert done.returncode == ExitCode.CONFLICT
     assert "patchq: merged upstream: demo/shapes.py does what 10-pi.patch is for" in done.stderr
+
+
+def test_a_file_that_was_edited_is_never_merged_upstream(world):
+    (world.site / "demo" / "shapes.py").write_text(in_other_words())
+
+    done = world.here("push")
+
+    assert done.returncode == ExitCode.CONFLICT
+    assert "patchq: drift: demo/shapes.py was edited by somebody" in done.stderr
+    assert "10-pi.pyi says of it holds" in done.stderr
+    assert "merged upstream" not in done.stderr
 
 
 def test_every_conflict_of_the_series_is_listed(world):
@@ -251,7 +269,9 @@ def test_a_number_beyond_the_stack_is_often_the_start_of_a_name(world, verb, num
     done = world.here(verb, number)
 
     assert done.returncode == ExitCode.FAILED
-    assert f"mend: patchq {verb} --target {world.site} {number}-" in done.stderr
+    assert f"mend: patchq {verb} --target {world.site} --queue {world.queue} {number}-" in (
+        done.stderr
+    )
 
 
 def test_a_patch_may_be_named_by_its_path(world):

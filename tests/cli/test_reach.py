@@ -8,8 +8,10 @@ import sys
 
 import pytest
 
-from patchq.cli import reach
+from patchq.cli import many, reach
 from patchq.errors import ExitCode
+from patchq.outcome import Outcome, Run, Word
+from patchq.transport.channel import AgentError
 
 pytestmark = pytest.mark.slow
 
@@ -108,12 +110,47 @@ def test_csv_is_one_row_per_queue_with_a_head(world):
     assert done.returncode == ExitCode.FINDING
 
 
-@pytest.mark.parametrize("text", ["=cmd|' /C calc'!A0", "+1", "-1", "@x", "\t=1"])
+@pytest.mark.parametrize("text", ["=cmd|' /C calc'!A0", "+1", "-1", "@x", "\t=1", "  =1", "\n=1"])
 def test_no_cell_of_the_csv_is_a_formula(text):
     out = reach._csv([{"host": text, "word": "current", "why": ""}])
 
     (row,) = csv.DictReader(io.StringIO(out))
     assert row["host"].startswith("'")
+
+
+def test_every_cell_of_the_csv_is_quoted_and_no_text_begins_a_line():
+    out = reach._csv([{"host": "a;=1+1", "word": "current", "why": "x\ny,z\u202e"}])
+
+    head, row = out.splitlines()
+    assert all(cell.startswith('"') for cell in head.split(","))
+    assert row.startswith('"a;=1+1","')
+    assert '"x\\ny,z\\u202e"' in row
+
+
+def test_what_a_host_says_makes_no_row_of_the_table(capsys):
+    rows = [
+        {"host": "evil", "word": "failed", "why": "x\nhonest  q  1.0  current", "version": "1\n2"},
+        {"host": "honest", "word": "missing", "why": "none\u202e", "version": "1.0"},
+    ]
+
+    reach._show(rows, True)
+
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert lines[1].startswith("evil")
+    assert "\\n2" in lines[1]
+    assert "\u202e" not in lines[2]
+
+
+def test_a_mend_that_the_host_says_is_told_as_the_hosts(capsys):
+    error = AgentError("failed", "a\n\nhonest: done", why="b\nhonest: done", mend="rm\nhonest: x")
+    one = Outcome("evil", Word.FAILED, None, error)
+    (row,) = reach._rows(None, one)
+    reach._tell(Run((one,)), [row])
+
+    told = [*capsys.readouterr().err.splitlines(), *many._told(one).splitlines()]
+    assert sum("mend: the host says: rm" in each for each in told) == 2
+    assert not any(each.startswith("honest") for each in told)
 
 
 def test_csv_and_json_do_not_go_together(world):

@@ -1,5 +1,6 @@
 """Each word of an audit, made by real means: pip, git, sed, cp, a kill."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -392,8 +393,8 @@ def test_a_cut_ledger_is_told(talk):
     found = []
     for text in ("".join(lines[:1]), "".join(lines[1:]), "".join(reversed(lines)), ""):
         ledger.write_text(text)
-        row = one_row(talk)
-        assert row["word"] == "current"
+        report, (row,) = rows_of(talk)
+        assert (row["word"], report.exit_code) == ("current", ExitCode.FINDING)
         found.append(row["ledger_broken"])
     ledger.write_text("".join(lines))
 
@@ -424,3 +425,52 @@ def test_pip_that_upgrades_orphans_the_patches_and_pip_that_uninstalls_does_too(
     assert (upgraded["word"], upgraded["version"]) == ("orphaned", "1.1")
     assert "by somebody from here" in upgraded["why"]
     assert (removed["word"], removed["version"]) == ("orphaned", None)
+
+
+def test_a_record_that_does_not_list_what_was_pushed_is_no_good_end(talk):
+    talk.push()
+    record = next(talk.site.glob("demo-*.dist-info/RECORD"))
+    whole = record.read_text()
+    rows = whole.splitlines(keepends=True)
+    found = []
+    for text in ("", "\0\0\0", "".join(row for row in rows if "shapes" not in row)):
+        record.write_text(text)
+        report, (row,) = rows_of(talk)
+        assert (row["word"], report.exit_code) == ("current", ExitCode.FINDING)
+        found.append(row["record_broken"])
+    record.write_text(whole)
+
+    assert all(found)
+    assert "demo/shapes.py" in found[-1]
+    assert one_row(talk)["record_broken"] is None
+
+
+def test_a_host_that_names_other_records_each_time_is_asked_about_the_first_ones(talk):
+    conversation = audit(talk.aim)
+    request, asked = next(conversation), 0
+    while request is not None and asked < 9:
+        answer, blobs = serve.respond(dict(request.message), dict(request.blobs))
+        asked += 1
+        answer["ok"]["records"] = [f"x{asked}"]
+        with contextlib.suppress(StopIteration):
+            request = conversation.send(Reply(answer, blobs))
+            continue
+        request = None
+
+    assert asked == 2
+
+
+def test_a_queue_that_only_a_host_names_gets_no_folder_of_this_machine(committed, talk):
+    """A host cannot fill what is shared with nothing, under the name of a folder here."""
+    shared = Aim(talk.aim.queues, lambda: talk.cache, None, str(talk.site), True)
+    name = str(talk.queue)
+    entry = {"queue": name, "patch": "p", "release": "1.0", "sha256": "0" * 64, "changes": []}
+    conversation = audit(shared)
+    request = next(conversation)
+    answer, blobs = serve.respond(dict(request.message), dict(request.blobs))
+    answer["ok"]["state"] = {"stack": [entry], "generation": 1, "environment": "e"}
+    with pytest.raises(StopIteration):
+        conversation.send(Reply(answer, blobs))
+
+    assert shared.shared.once(("history", talk.queue), lambda: None).past("1.0")
+    assert shared.locks(talk.aim.queues[0]).keys() == {"1.0"}

@@ -2,11 +2,15 @@
 
 import base64
 import hashlib
+import json
 import shutil
 
 import pytest
 
+from patchq.agent import serve
 from patchq.conversation.audit import audit
+from patchq.releases.store import Store, StoreError
+from patchq.transport.channel import Reply
 from tests import world as worlds
 
 
@@ -151,3 +155,112 @@ def test_of_two_builds_of_a_version_the_nearer_one_is_compared(talk, world, veri
     assert (pristine["word"], pristine["against_release"]) == ("missing", "1.0")
     assert other["against_release"] == "1.0-1"
     assert other["edited"] == []
+
+
+def record_says(site, change):
+    """Let state.json say something else."""
+    path = site / ".patchq/demo/state.json"
+    state = json.loads(path.read_text())
+    for patch in state["stack"]:
+        change(patch)
+    path.write_text(json.dumps(state, separators=(",", ":")) + "\n")
+
+
+@pytest.mark.parametrize("verifying", [False, True])
+def test_a_record_that_was_made_to_fit_an_edit_is_drift(talk, verifying):
+    talk.push()
+    (talk.site / "demo/data.txt").write_text("evil\n")
+    forge(talk.site, "demo/data.txt")
+    digest = hashlib.sha256(b"evil\n").hexdigest()
+
+    def forged(patch):
+        for path, _, after in patch["changes"]:
+            if path == "demo/data.txt":
+                after[2] = digest
+
+    record_says(talk.site, forged)
+
+    row = talk.hold(audit(talk.aim, verifying)).document["rows"][0]
+
+    assert (row["word"], row["paths"]) == ("drifted", ["demo/data.txt"])
+    assert "recorded sha256 " + digest[:12] in row["why"]
+    assert not verifying or row["edited"] == ["demo/data.txt"]
+
+
+@pytest.mark.parametrize("verifying", [False, True])
+def test_a_record_of_patches_that_change_nothing_is_drift(talk, verifying):
+    pristine = {path: path.read_bytes() for path in talk.site.glob("demo/*") if path.is_file()}
+    talk.push()
+    for path, data in pristine.items():
+        path.write_bytes(data)
+    (talk.site / "demo/more.py").unlink()
+    record_says(talk.site, lambda patch: patch.update(changes=[]))
+
+    row = talk.hold(audit(talk.aim, verifying)).document["rows"][0]
+
+    assert row["word"] == "drifted"
+    assert not verifying or set(row["edited"]) == {"demo/data.txt", "demo/shapes.py"}
+
+
+@pytest.mark.parametrize("digest", ["", "sha512=AAAA"])
+def test_without_the_release_a_row_without_a_digest_hides_nothing(talk, verified, digest):
+    talk.push()
+    (talk.site / "demo/__init__.py").write_text("evil = 1\n")
+    record = next(talk.site.glob("demo-*.dist-info/RECORD"))
+    rows = [row for row in record.read_text().splitlines() if "demo/__init__.py" not in row]
+    record.write_text("\n".join([*rows, f"demo/__init__.py,{digest},"]) + "\n")
+    against_store = verified()
+    talk.cache = talk.cache.parent / "empty"
+    row = verified()
+
+    assert (against_store["word"], against_store["edited"]) == ("drifted", ["demo/__init__.py"])
+    assert (row["word"], row["unproven"]) == ("drifted", ["demo/__init__.py"])
+    assert "RECORD has no digest of demo/__init__.py" in row["why"]
+
+
+def test_files_that_there_was_no_room_to_name_are_never_current(talk, verified, monkeypatch):
+    talk.push()
+    monkeypatch.setattr("patchq.agent.hashes._MOST", 0)
+    (talk.site / "demo/__init__.py").write_text("evil = 1\n")
+
+    row = verified()
+
+    assert (row["word"], row["more"], row["edited"]) == ("drifted", 1, [])
+    assert row["mend"]
+
+
+def test_a_package_in_the_place_of_a_module_was_added(talk, verified):
+    talk.push()
+    (talk.site / "demo/units").mkdir()
+    (talk.site / "demo/units/__init__.py").write_text("metre = 666\n")
+    record = next(talk.site.glob("demo-*.dist-info/RECORD"))
+    record.write_text(record.read_text() + "demo/units/__init__.py,,\n")
+
+    row = verified()
+
+    assert (row["word"], row["added"]) == ("drifted", ["demo/units/__init__.py"])
+
+
+def test_the_store_that_is_opened_is_of_the_distribution_that_was_asked_for(talk, tmp_path):
+    def renamed():
+        """Hold an audit with a host that calls the distribution something else."""
+        conversation = audit(talk.aim, True)
+        request = next(conversation)
+        while True:
+            answer, blobs = serve.respond(dict(request.message), dict(request.blobs))
+            if request.message["op"] == "survey":
+                answer["ok"]["installed"]["name"] = str(tmp_path / "foreign")
+            try:
+                request = conversation.send(Reply(answer, blobs))
+            except StopIteration as stop:
+                return stop.value
+
+    (row,) = renamed().document["rows"]
+
+    assert (row["distribution"], row["against"]) == ("demo", "release store")
+
+
+@pytest.mark.parametrize("name", ["/tmp/x", "../demo", "", "-x", "a\nb", "demo.", "x/y"])
+def test_a_store_of_what_is_no_distribution_is_refused(tmp_path, name):
+    with pytest.raises(StoreError):
+        Store(name, tmp_path)

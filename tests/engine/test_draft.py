@@ -110,7 +110,7 @@ def test_an_edit_that_only_moves_statements_cannot_be_claimed():
     found, _, _ = drafted(edited((first + second, second + first)))
 
     assert [guard.nature for guard in found.bare] == [
-        "it only moves statements, and order alone is no claim"
+        "it only moves statements, and only a def that has them in order can tell"
     ]
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from patchq.engine import diff, judge, nesting, sections, sketch, trees
 from patchq.errors import PatchqError
 
-# The running Python calls these a plain syntax error (3.11), and libcst would read on.
-NEWER = b"type X = int\n"
+# Every Python calls this a plain syntax error, and libcst would read on.
+FAULTY = b"'\\x'\n"
 DEEP = {
     "unary": "x = " + "-" * 100_000 + "1",
     "not": "x = " + "not " * 30_000 + "1",
@@ -39,6 +39,9 @@ DEEP = {
     "f-string with quotes of its own": 'x = f"{"\'"}" ' + "+" + "-" * 100_000 + '1 + f"{\'"\'}"',
     "f-string formats": "x = f'" + "{a:" * 20_000 + "}" * 20_000 + "'",
     "raw f-string": "x = rf'\\' + {" + "-" * 100_000 + "1}'",
+    "behind comments": "x = 1\n" + "# a\n\n" * 300 + "y = " + "-" * 100_000 + "1",
+    "behind names": "x = a" + " \\\n" * 300 + "+ (b or " + "-" * 100_000 + "1)",
+    "behind escapes": "x = '" + "\\'" * 300 + "' + " + "-" * 100_000 + "1",
     "elif": "if a: pass\n" + "elif b: pass\n" * 10_000,
     "hidden elif": "if a: pass\n" + " \\\nelif b: pass\n" * 10_000,
     "carriage returns": "x = 1\r" + "if a: pass\r" + "elif b: pass\r" * 10_000,
@@ -49,7 +52,7 @@ DEEP = {
 
 @pytest.mark.parametrize("kind", DEEP)
 def test_a_text_that_would_overflow_libcst_is_a_finding_and_no_sketch(kind):
-    text = NEWER + DEEP[kind].encode() + b"\n"
+    text = FAULTY + DEEP[kind].encode() + b"\n"
 
     assert nesting.trouble(DEEP[kind]) == nesting.DEEP
     (found,) = judge.judge({}, {"m.py": text}, None, "1", {}.get).findings
@@ -86,6 +89,8 @@ USUAL = [
     "x = {" + "'a': -1 + b.c,\n" * 3_000 + "}\n",
     "x = (" + "'a text'\n" * 2_900 + ")\n",
     "x = 1\nif a: b\nelif c: d\nelse: e\n" * 3_000,
+    "def f():\n" + "    # (\n\n" * 300 + "    return 1\n",
+    "x = '" + "\\'(" * 3_000 + "', \"\"\"" + '\\\\(" ' * 3_000 + '"""\n',
     "x = '" + "(-" * 3_000 + "'  # " + "(-" * 3_000 + "\n",
     "x = '''" + "([{-'\"\\'''" * 1_000 + "'''\n",
     "x = f'''{a!r:>{b}} {{ \" {c['d']} \\N{DASH} ''' + rf'\\{d}'\n" * 1_000,

@@ -63,7 +63,8 @@ MISSES = [
     ),
     (
         "class Model:\n    def ready(self, fast=False): ...",
-        "line 24, Model.ready: annotations or defaults differ: `def ready(self, *, fast=True):`",
+        "line 24, Model.ready: the default of fast is True, not False: "
+        "`def ready(self, *, fast=True):`",
     ),
     (
         "class Model:\n    def ready[T](self): ...",
@@ -157,6 +158,18 @@ UNREADABLE = [
         "it has more than 1,000 statements",
     ),
     (b"# in m.py\n" + b"#" * 200_000, 1, "it is longer than 200 kB"),
+    (b"# in m.py\nx._y_ = 1\n", 2, "`_y_` cannot stand for the name of an attribute"),
+    (b"# in m.py\nx._ = 1\n", 2, "`_` cannot stand for the name of an attribute"),
+    (b"# in m.py\nf(_k_=1)\n", 2, "`_k_` cannot stand for the name of a keyword"),
+    (b"# in m.py\ndef _f_(): ...\n", 2, "`_f_` cannot stand for the name of a def"),
+    (b"# in m.py\nclass _(Base): ...\n", 2, "`_` cannot stand for the name of a class"),
+    (b"# in m.py\nfrom a import _b_\n", 2, "`_b_` cannot stand for the name of an import"),
+    (b"# in m.py\nfrom _a_ import b\n", 2, "`_a_` cannot stand for the name of an import"),
+    (
+        b"# in m.py\nfrom a import *\n",
+        2,
+        "`import *` brings no name that a sketch could ask for",
+    ),
     (b"# in m.py\nx = 1  # when\n", 2, "'# when' names no version"),
     (b"# in m.py\nx = 1\n# given\n", 3, "the mark '# given' stands at no statement"),
     (
@@ -175,6 +188,122 @@ UNREADABLE = [
         "'# given that it is so' is neither the mark `given` nor a comment",
     ),
 ]
+
+
+# Lines that look like a section's or a mark's, and the mend of each.
+SLIPS = [
+    ("# in packaging.utils", "name the file, not the module: # in packaging/utils.py"),
+    ("# in /etc/passwd", "name the file as the distribution's RECORD does"),
+    ("# in x/py.typed", "a sketch speaks of .py and .pyi files, and x/py.typed is none"),
+    ("    # in n.py", "write it at column 0, as: # in n.py"),
+    ("# In n.py", "write it at column 0, as: # in n.py"),
+    ("#in n.py", "write it at column 0, as: # in n.py"),
+    ("# in: n.py", "write it at column 0, as: # in n.py"),
+    ("# in other words", "a note begins with another word"),
+    ("# When >=24", "write # when >=1.2 in small letters"),
+    ("    # GIVEN", "write # given in small letters"),
+    ("y = 1  # given # absent", "a comment is one mark: write one above the statement"),
+    ("y = 1  # given: why  # when >=1", "a comment is one mark: write one above the statement"),
+    ("y = 1  # Absent: gone", "write # absent in small letters"),
+]
+
+
+@pytest.mark.parametrize(("line", "mend"), SLIPS)
+def test_what_is_nearly_a_section_or_a_mark_is_never_silently_a_comment(line, mend):
+    below = "    y = 1" if line.startswith(" ") else "y = 1"
+    text = f"# in m.py\nif x:\n    z = 1\n{line}\n{below}\n".encode()
+
+    with pytest.raises(sections.SketchError) as caught:
+        sketch.load(text, name="s.pyi")
+
+    assert caught.value.line == 4
+    assert mend in caught.value.mend
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["# inner", "# whenever", "# Given the shape, it fits", "x = 1  # in the loop", "# Index"],
+)
+def test_a_comment_that_only_begins_alike_is_a_comment(line):
+    (section,) = sections.parse(f"# in m.py\n{line}\ny = 1\n".encode(), name="s.pyi")
+
+    assert section.path == "m.py"
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line():
+    (section,) = sections.parse(b"\xef\xbb\xbf# in m.py\nx = 1\n", name="s.pyi")
+
+    assert section.path == "m.py"
+
+
+@pytest.mark.parametrize(
+    ("line", "mend"),
+    [
+        ('d = {"a": 1, ...}', "in a dict `...` is written `**...`"),
+        ('d = {..., "k": v}', "in a dict `...` is written `**...`"),
+        ("def f(self, ...): ...", "leave `...` out: a def has at least"),
+        ("f($X)", "write `_x_` for semgrep's $X"),
+        ("f($...ARGS)", "write `...` for any further ones"),
+        ("<... f(x) ...>", "is found anywhere in a statement (R9)"),
+    ],
+)
+def test_semgreps_spellings_are_mended_in_words(line, mend):
+    with pytest.raises(sections.SketchError) as caught:
+        sketch.load(f"# in m.py\nx = 1\n{line}\n".encode(), name="s.pyi")
+
+    assert caught.value.line == 3
+    assert mend in caught.value.mend
+
+
+BRANCHES = b"""
+SIZES = {"a": 1, "b": 2}
+
+
+class M:
+    def forward(self, x: int = 3) -> int:
+        if x:
+            one()
+        elif y:
+            two()
+        else:
+            three()
+        try:
+            one()
+        except ValueError:
+            two()
+"""
+IF = "class M:\n    def forward(self):\n        if x:\n            one()\n        "
+TRY = "class M:\n    def forward(self):\n        try:\n            one()\n        "
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("SIZES = {'c': 3, 'a': 1, **...}", "it has no `'c': 3`"),
+        ("SIZES = {'a': 2, **...}", "it has no `'a': 2`"),
+        ("class M:\n    def forwrd(self): ...", "there is a def forward"),
+        ("class M:\n    def forward(self, x: str): ...", "x is annotated int, not str"),
+        ("class M:\n    def forward(self, x=4): ...", "the default of x is 3, not 4"),
+        ("class M:\n    def forward(self) -> str: ...", "annotated to return int, not str"),
+        (f"{IF}elif z:\n            two()", "`elif z:` is not there; it has `elif y:`, `else:`"),
+        (f"{IF}elif y:\n            ten()", "line 9 `elif y:` fits; in it nothing fits `ten()`"),
+        (f"{IF}else:\n            three()", "`else:` is not right behind it; it has `elif y:`"),
+        (
+            f"{IF}elif y:\n            two()\n        else:\n            ten()",
+            "`else:` fits; in it nothing fits `ten()`; nearest is line 12: `three()`",
+        ),
+        (f"{TRY}except KeyError:\n            two()", "`except KeyError:` is not there; it has"),
+        (f"{TRY}finally:\n            two()", "`finally:` is not there; it has `except Value"),
+        (f"{TRY}except ValueError:\n            ten()", "`except ValueError:` fits; in it"),
+    ],
+)
+def test_a_miss_names_the_very_part_that_differs(said, text):
+    loaded = sketch.load(f"# in m.py\n{said}\n".encode(), name="s.pyi")
+
+    (claim,) = sketch.judge(loaded, "1.0", {"m.py": BRANCHES}.get)
+
+    assert not claim.held
+    assert text in claim.nearest
 
 
 @pytest.mark.parametrize(("text", "line", "why"), UNREADABLE)

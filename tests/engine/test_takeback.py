@@ -125,6 +125,12 @@ def test_some_hunks_are_unguarded_by_nature(changes, why):
     assert found.nature.startswith(why.rstrip())
 
 
+def test_a_new_file_that_says_nothing_is_unguarded_by_nature():
+    (found,) = judged({"pkg/new/__init__.py": ""}, "")
+
+    assert found.nature
+
+
 def test_a_new_file_is_taken_back_whole():
     (found,) = judged({"pkg/c.py": "X = 1\n"}, "# in pkg/c.py\nX = ...\n")
 

@@ -1,15 +1,18 @@
 """Behind a real sudo: who the agent is, and where a password is never seen."""
 
 import asyncio
+import json
 import os
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from patchq import fleet, outcome
+from patchq.agent import protocol
 from patchq.errors import ExitCode, UsageError
 from patchq.transport import become, bootstrap, channel, command, endings, hosts, ssh
 from patchq.transport.become import Become
@@ -245,6 +248,47 @@ def test_shell_that_shows_what_it_runs_does_not_get_the_password():
 
 def test_password_is_in_no_repr():
     assert "secret" not in repr(Become("root", "secret"))
+
+
+@pytest.mark.parametrize("password", [PASSWORD, "hunter2-SECRET", "zwölf Boxkämpfer"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        lambda secret: f"got [{secret}]\n".encode(),
+        lambda secret: f"no such user {secret!r}, {secret.encode()!r}".encode(),
+        lambda secret: f"sudo: a password is required, not {secret!a}".encode(),
+        lambda secret: f"+ echo {shlex.quote(secret)} {json.dumps(secret)}".encode(),
+        lambda secret: b"x" * 190 + secret.encode(),
+        lambda secret: b"cut off: " + secret.encode()[:-2],
+    ],
+)
+def test_password_that_a_host_prints_is_not_told(password, said):
+    who, printed = Become(password=password), said(password)
+    place = endings.Place("host gpu1", "python3", "ssh gpu1", True, become=who)
+    exchange = Exchange(talk.read("/tmp"), NONCE, b"payload", who)
+    exchange.start()
+    reason = printed.decode(errors="replace")
+    first = endings.Ending(1, printed, printed, reason)
+
+    for ending in (first, endings.Ending(1, b"", printed), endings.Ending(127, b"", printed)):
+        error = endings.failure(place, exchange, replace(ending, before=first))
+        told = f"{error.what} {error.why} {error.mend}"
+        assert "***" in told or ending.status == 127
+        for part in (password, repr(password)[1:-1], "$wor", "hunter", "Boxk", "SECR"):
+            assert part not in told
+
+
+def test_password_in_an_agents_refusal_is_not_told():
+    exchange = behind()
+    exchange.hear(PROMPT)
+    exchange.feed(become.ready(NONCE) + protocol.marker(NONCE))
+    error = {"word": "failed", "what": "no secret", "why": "secret!", "mend": "echo secret"}
+
+    with pytest.raises(channel.AgentError) as caught:
+        exchange.feed(protocol.pack({"error": error}))
+
+    told = caught.value
+    assert (told.what, told.why, told.mend) == ("no ***", "***!", "echo ***")
 
 
 @pytest.mark.parametrize("user", ["", "-n", "a b", "a;b", "$(id)", "a'b", "ro\not"])

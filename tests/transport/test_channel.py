@@ -438,3 +438,31 @@ def test_contents_that_are_kept_have_a_bound():
         assert frame == protocol.pack(request.message, request.blobs)
 
     assert sum(map(len, requests.TAILS.values())) <= requests.TAILS_LIMIT
+
+
+def test_answers_have_a_bound():
+    def asking_on():
+        while True:
+            yield Request({"op": "records"})
+
+    exchange = begun(asking_on())
+    exchange.feed(protocol.marker(NONCE))
+
+    with pytest.raises(channel.Broken, match="more than 2000 came"):
+        exchange.feed(answer(ONE) * 2_001)
+
+
+@pytest.mark.slow
+def test_bytes_of_a_conversation_have_a_bound():
+    def asking_on():
+        while True:
+            yield Request({"op": "records"})
+
+    exchange = begun(asking_on())
+    exchange.feed(protocol.marker(NONCE))
+    frame = answer(ONE, random.Random(1).randbytes(30 << 20))
+    for _ in range(8):
+        exchange.feed(frame)
+
+    with pytest.raises(channel.Broken, match="more than 256 MiB"):
+        exchange.feed(frame)

@@ -1,5 +1,6 @@
 """ssh-keygen is the oracle: it finds and hashes lines of known_hosts."""
 
+import os
 import shutil
 import subprocess
 from dataclasses import replace
@@ -8,7 +9,7 @@ from pathlib import Path
 import asyncssh
 import pytest
 
-from patchq.transport import hostkeys, route
+from patchq.transport import hostkeys, route, trust
 from patchq.transport.hostkeys import KnownHosts
 from patchq.transport.hosts import Host
 from patchq.transport.route import Surroundings
@@ -135,6 +136,73 @@ def test_key_of_another_kind_is_unknown_and_the_known_kind_is_told(path):
 
     assert isinstance(error, hostkeys.HostKeyUnknown)
     assert "ecdsa-sha2-nistp256" in error.why
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["gpu1 ssh-ed25519 not*base64", f"gp* ssh-ed25519 {TEXT[1][:-8]}", "gpu1", "gpu1 rsa"],
+    ids=["no base64", "cut short", "no key", "no text"],
+)
+def test_host_of_a_line_that_cannot_be_read_is_not_new(path, line):
+    path.write_text(f"# a comment\n{line}\n")
+
+    error = refused(path, 0)
+
+    assert KnownHosts().look_up(hop(path)) != hostkeys.HostKeys()
+    assert KnownHosts().look_up(hop(path, name="other")) == hostkeys.HostKeys()
+    assert isinstance(error, hostkeys.HostKeyUnknown)
+    assert f"{path}:2" in error.why
+    assert "ssh-keygen -R gpu1" in error.mend
+
+
+def strings(*parts):
+    return b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("ssh-dss", strings(b"ssh-dss", b"nistp256", b"\1\0\1", b"\0", b"\1\0\1")),
+        ("ssh-rsa", strings(b"ssh-rsa", b"\xff" * 5, b"\1" * 32)),
+        ("ecdsa-sha2-nistp256", strings(b"ecdsa-sha2-nistp256", b"\0", b"\1")),
+        ("ssh-\udcff", strings(b"ssh-\xff", b"\1")),
+        ("ssh-ed25519", strings(b"ssh-\xdd", b"\1")),
+    ],
+)
+def test_key_of_a_kind_that_is_not_known_here_is_left_out(path, line):
+    entry = hostkeys.Entry(path, 1, "", ("gpu1",), *line)
+    good = KEYS[0].export_public_key().split()
+
+    path.write_bytes(f"gpu1 {entry.text}\n".encode(errors="surrogateescape"))
+    with path.open("ab") as file:
+        file.write(b"gpu1 %s %s\n" % (good[0], good[1]))
+    keys = KnownHosts().look_up(hop(path))
+
+    assert [key.public_data for key in trust.trust(keys)[0]] == [KEYS[0].public_data]
+
+
+@pytest.mark.parametrize(
+    "make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/dev/zero")]
+)
+def test_what_is_no_file_is_told_and_never_waited_for(path, make):
+    make(path)
+
+    with pytest.raises(hostkeys.HostKeyUnknown, match="cannot be read") as caught:
+        KnownHosts().look_up(hop(path))
+
+    assert caught.value.mend == f"ls -l {path}"
+
+
+def test_null_device_knows_nobody(path):
+    path.symlink_to("/dev/null")
+
+    assert KnownHosts().look_up(hop(path)) == hostkeys.HostKeys()
+
+
+def test_host_with_one_name_is_looked_for_once(path):
+    path.write_text(f"@revoked gpu1 ssh-ed25519 {TEXT[0]}\n")
+
+    assert len(KnownHosts().look_up(hop(path)).revoked) == 1
 
 
 def test_fingerprint_is_that_of_ssh_keygen(path):

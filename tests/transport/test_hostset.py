@@ -71,3 +71,32 @@ def test_what_cannot_be_meant_is_said(spec, says):
 )
 def test_what_is_collapsed_expands_to_the_same_hosts(hosts):
     assert set(expand([collapse(hosts)], ())) == set(hosts)
+
+
+@pytest.mark.parametrize(
+    ("spec", "what"),
+    [
+        (f"gpu[{'1' * 5000}]", "cannot be read"),
+        (f"gpu[{','.join(['1-9999'] * 3000)}]", "cannot be read"),
+        (f"gpu{'[1-9999]' * 3000}", "cannot be read"),
+        (",".join(["gpu[1-9999]"] * 3000), "more than 20000 hosts"),
+        (",".join(["gpu1", *["!gpu[1-9999]"] * 3000]), "more than 20000 hosts"),
+        ("command:ssh 'x", "cannot be read as a command"),
+        ("command:ssh \0x", "cannot be read as a command"),
+    ],
+)
+def test_slip_of_the_pen_is_an_error_of_some_length(spec, what):
+    with pytest.raises(UsageError, match=what) as caught:
+        expand([spec], KNOWN)
+
+    assert len(f"{caught.value.what}{caught.value.why}{caught.value.mend}") < 2_000
+
+
+def test_exceptions_of_many_hosts_are_found_by_name():
+    assert expand(["root@gpu[1-9999]:22", "!gpu[2-9999]"], ()) == ("root@gpu1:22",)
+
+
+def test_number_of_any_length_is_folded():
+    hosts = ["a" + "1" * 5000 + end for end in "12"]
+
+    assert collapse(hosts) == f"a{'1' * 4983}[{'1' * 18}-{'1' * 17}2]"

@@ -138,3 +138,24 @@ def test_no_answer_makes_the_check_itself_fail(at, value):
     reason = shape.fault(ASKED, changed(SURVEY, at, value), {DIGEST: b""})
 
     assert reason is None or json.dumps(reason)
+
+
+@pytest.mark.parametrize("at", ["site", "installed/version", "installed/name", "python/version"])
+@pytest.mark.parametrize("text", ["1.0\nhonest: done", "\x1b[2J", "a\u2028b", "\0"])
+def test_a_name_that_is_no_line_of_text_is_refused(at, text):
+    reason = shape.fault(ASKED, changed(SURVEY, at, text), {DIGEST: b""})
+
+    assert "no line of text" in reason
+    assert reason.isprintable()
+
+
+@pytest.mark.parametrize(
+    "names", [["../../tmp/x"], ["/tmp/x"], ["a\nb"], ["-x"], [""], [f"n{i}" for i in range(101)]]
+)
+def test_records_that_cannot_be_asked_about_are_refused(names):
+    for question, answer in (({"op": "records"}, {}), (ASKED, SURVEY)):
+        assert shape.fault(question, {**answer, "records": names}, {DIGEST: b""})
+        assert (
+            shape.fault(question, {**answer, "records": ["demo", "a.b-c_d"]}, {DIGEST: b""})
+            is None
+        )

@@ -467,6 +467,35 @@ def test_proxy_command_is_run(home, host):
     assert reach(home, talk.contents("/tmp", "none"), "proxied") == [None]
 
 
+@pytest.mark.slow
+def test_proxy_command_that_ends_at_once_is_told_without_noise(home, host, caplog):
+    home.add("proxied", host, "ProxyCommand false")
+
+    with pytest.raises(unreached.HostUnreachable):
+        reach(home, talk.read("/tmp"), "proxied")
+
+    assert "Unknown child" not in caplog.text
+
+
+@pytest.mark.parametrize("name", ["a" * 64 + ".example", "a..b"])
+def test_name_that_no_host_can_have_is_told(home, host, name):
+    with pytest.raises(unreached.HostUnreachable, match="cannot be reached") as caught:
+        reach(home, talk.read("/tmp"), name)
+
+    assert "1 to 63 characters" in caught.value.why
+
+
+@pytest.mark.parametrize(
+    "make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/dev/zero")]
+)
+def test_key_file_that_is_none_is_skipped_and_never_waited_for(base, home, host, make):
+    make(base / "odd")
+    make(base / "odd.pub")
+    home.config.write_text(f"IdentityFile {base / 'odd'}\n{home.config.read_text()}")
+
+    assert reach(home, talk.contents("/tmp", "none")) == [None]
+
+
 def test_no_terminal_and_no_agent_forwarding_is_asked_for(base, home):
     with ssh_agent(base) as environ, ssh_lab.embedded(base / "remote", home.public) as server:
         home.add("gpu1", server, "ForwardAgent yes", "RequestTTY force")

@@ -1,6 +1,7 @@
 """ssh(1) is the oracle: `ssh -G` says what a configuration means."""
 
 import getpass
+import os
 import subprocess
 from pathlib import Path
 
@@ -187,3 +188,21 @@ def test_match_that_is_not_known_here_does_not_hold(config):
     )
 
     assert route.resolve(Host("gpu1"), around(config))[-1].port == 22
+
+
+@pytest.mark.parametrize(
+    "make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/dev/zero")]
+)
+def test_include_of_what_is_no_file_is_told_and_never_waited_for(tmp_path, make):
+    make(tmp_path / "other")
+    (tmp_path / "config").write_text("Include other\n")
+
+    with pytest.raises(sshconfig.BadConfig, match="other cannot be read"):
+        sshconfig.read(tmp_path / "config", None)
+
+
+def test_nul_byte_is_told_with_its_line(tmp_path):
+    (tmp_path / "config").write_text("Host a\n  User a\0b\n")
+
+    with pytest.raises(sshconfig.BadConfig, match=r"config:2 cannot be read"):
+        sshconfig.read(tmp_path / "config", None)
