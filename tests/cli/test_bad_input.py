@@ -23,6 +23,15 @@ def three_parts(done, code: ExitCode, *words: str) -> None:
         assert word in done.stderr
 
 
+def faulted(done, *words: str) -> None:
+    """A fault of one patch, which lint tells beside the others, with what to type."""
+    assert done.returncode == ExitCode.FAILED, done.stdout + done.stderr
+    assert "mend: " in done.stdout
+    assert "Traceback" not in done.stderr
+    for word in words:
+        assert word in done.stdout
+
+
 def test_unknown_release(world):
     index = world.root / "index" / "demo"
     index.mkdir(parents=True)
@@ -99,7 +108,7 @@ def test_a_path_that_leads_out_of_the_package(world, path):
     lint = world.run("lint", "--queue", world.queue, "--write")
     push = world.here("push", "-a")
 
-    three_parts(lint, ExitCode.USAGE, "30-text.patch")
+    faulted(lint, "30-text.patch", "a path must stay inside the package's own files")
     three_parts(push, ExitCode(push.returncode), "30-text.patch")
     assert push.returncode
     assert world.tree() == before
@@ -136,7 +145,7 @@ def test_a_binary_patch(world):
 
     done = world.run("lint", "--queue", world.queue)
 
-    three_parts(done, ExitCode(done.returncode), "30-text.patch", "binary")
+    faulted(done, "30-text.patch", "binary")
 
 
 @pytest.mark.parametrize("text", ["distribution = 3\n", "distribushun = 'x'\n", "= =\n", ""])
@@ -168,7 +177,7 @@ def test_a_sketch_that_is_not_python(world):
 
     done = world.run("lint", "--queue", world.queue)
 
-    three_parts(done, ExitCode(done.returncode), "10-pi.pyi")
+    faulted(done, "10-pi.pyi")
 
 
 def test_a_target_that_is_no_folder(world):
@@ -264,9 +273,8 @@ def test_a_mend_means_the_same_environment(world):
 
     done = world.here("pop")
 
-    assert f"  mend: patchq diff --target {world.site} -z | patch -R -p1 -d {world.site}" in (
-        done.stderr
-    )
+    here = f"--target {world.site} --queue {world.queue}"
+    assert f"  mend: patchq diff {here} -z | patch -R -p1 -d {world.site}" in done.stderr
     mend = done.stderr.split("mend: ")[1].split("   #")[0]
     subprocess.run(
         ["sh", "-c", mend.replace("patchq", f"{sys.executable} -m patchq")],
@@ -370,7 +378,7 @@ def test_a_queue_file_that_is_no_file(world, name, kind):
 def test_names_that_no_file_system_has(world):
     (world.series / "series").write_text("x" * 300 + ".patch\n")
 
-    three_parts(world.run("lint", "--queue", world.queue), ExitCode.USAGE)
+    faulted(world.run("lint", "--queue", world.queue), "File name too long")
 
 
 def test_toml_that_is_nested_without_end(world):
