@@ -13,6 +13,11 @@ from patchq.errors import ExitCode
 pytestmark = pytest.mark.slow
 
 
+def heard() -> None:
+    """Let a process hear ^C, which a job in the background of a shell may be told to ignore."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def stopped(world, *args: str) -> subprocess.CompletedProcess[str]:
     """Send ^C to a push whose agent never speaks, once it was started."""
     fifo = world.root / "started"
@@ -24,7 +29,9 @@ def stopped(world, *args: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "patchq", "push", "-a", "--queue", world.queue, *words]
     pipe = subprocess.PIPE
     environ = {**os.environ, "PATCHQ_CACHE": str(world.root / "cache")}
-    with subprocess.Popen(argv, stdout=pipe, stderr=pipe, text=True, env=environ) as process:
+    with subprocess.Popen(
+        argv, stdout=pipe, stderr=pipe, text=True, env=environ, preexec_fn=heard
+    ) as process:
         assert fifo.read_text() == "here\n"
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)

@@ -71,6 +71,8 @@ def test_every_host_is_said_to_be_what_it_is_however_its_link_is_cut(net):
         node.runs()
         node.go_on()
     until(lambda: not any((node.state / "journal.go").exists() for node in nodes.values()))
+    # A link that was down has its neighbours to find first.
+    until(lambda: "unreachable" not in net.run("applied", "--json").stdout)
     again = net.run("push", "-a", "--json")
 
     missing = dict.fromkeys(("unplugged", "before"), "done")
