@@ -20,6 +20,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from stand_ins import fit_to_the_cpu
+from tiny_models import CHOSEN, LAYERS, write_models
+
 os.environ.update(
     VLLM_MLA_DISABLE="1",  # MLA has no CPU kernel; the layers around it are the same
     VLLM_LOGGING_LEVEL="ERROR",
@@ -30,115 +33,6 @@ os.environ.update(
 )
 
 TOKENS = 10
-LAYERS = 8
-CHOSEN = (1, 3, 5)
-TEXT = {
-    "architectures": ["DeepseekV3ForCausalLM"],
-    "model_type": "deepseek_v3",
-    "vocab_size": 512,
-    "hidden_size": 64,
-    "intermediate_size": 128,
-    "moe_intermediate_size": 32,
-    "num_hidden_layers": LAYERS,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 4,
-    "n_shared_experts": 1,
-    "n_routed_experts": 4,
-    "routed_scaling_factor": 1.0,
-    "kv_lora_rank": 16,
-    "q_lora_rank": 24,
-    "qk_rope_head_dim": 16,
-    "v_head_dim": 16,
-    "qk_nope_head_dim": 16,
-    "topk_method": "noaux_tc",
-    "n_group": 1,
-    "topk_group": 1,
-    "num_experts_per_tok": 2,
-    "moe_layer_freq": 1,
-    "first_k_dense_replace": 1,
-    "norm_topk_prob": True,
-    "scoring_func": "sigmoid",
-    "hidden_act": "silu",
-    "max_position_embeddings": 512,
-    "rms_norm_eps": 1e-6,
-    "rope_theta": 10000.0,
-    "attention_bias": False,
-    "tie_word_embeddings": False,
-    "torch_dtype": "bfloat16",
-    "bos_token_id": 1,
-    "eos_token_id": 2,
-    "pad_token_id": 0,
-    "num_nextn_predict_layers": 0,
-}
-VISION = {
-    "model_type": "kimi_k25_vision",
-    "patch_size": 14,
-    "init_pos_emb_height": 8,
-    "init_pos_emb_width": 8,
-    "init_pos_emb_time": 4,
-    "num_attention_heads": 2,
-    "num_hidden_layers": 1,
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "merge_kernel_size": [2, 2],
-    "text_hidden_size": 64,
-    "mm_hidden_size": 32,
-    "vt_hidden_size": 32,
-    "vt_num_attention_heads": 2,
-    "vt_num_hidden_layers": 1,
-    "vt_intermediate_size": 64,
-}
-DRAFTER = {
-    "architectures": ["LlamaForCausalLMEagle3"],
-    "model_type": "llama",
-    "vocab_size": 512,
-    "draft_vocab_size": 512,
-    "hidden_size": 64,
-    "intermediate_size": 128,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 32,
-    "hidden_act": "silu",
-    "max_position_embeddings": 512,
-    "rms_norm_eps": 1e-6,
-    "rope_theta": 10000.0,
-    "torch_dtype": "bfloat16",
-    "bos_token_id": 1,
-    "eos_token_id": 2,
-    "pad_token_id": 0,
-    "tie_word_embeddings": False,
-    "eagle_aux_hidden_state_layer_ids": list(CHOSEN),
-}
-MODELS: dict[str, dict[str, Any]] = {
-    "deepseek": TEXT,
-    "kimi": {
-        "architectures": ["KimiK25ForConditionalGeneration"],
-        "model_type": "kimi_k25",
-        "media_placeholder_token_id": 505,
-        "pad_token_id": 0,
-        "bos_token_id": 1,
-        "eos_token_id": 2,
-        "torch_dtype": "bfloat16",
-        "text_config": {**TEXT, "model_type": "kimi_k2"},
-        "use_unified_vision_chunk": True,
-        "vision_config": VISION,
-    },
-    "drafter": DRAFTER,
-    "mla-drafter": {
-        **TEXT,
-        "architectures": ["Eagle3DeepseekV2ForCausalLM"],
-        "num_hidden_layers": 1,
-        "eagle_aux_hidden_state_layer_ids": list(CHOSEN),
-    },
-}
-
-
-def write_models(folder: Path) -> None:
-    """Write each model's config.json; that is all there is of a checkpoint."""
-    for name, config in MODELS.items():
-        (folder / name).mkdir(parents=True, exist_ok=True)
-        (folder / name / "config.json").write_text(json.dumps(config, indent=1))
 
 
 def engine_config(folder: Path, name: str, drafter: str = "", **more: Any) -> Any:
@@ -162,56 +56,6 @@ def engine_config(folder: Path, name: str, drafter: str = "", **more: Any) -> An
         max_num_seqs=4,
         **more,
     ).create_engine_config()
-
-
-def fit_to_the_cpu() -> None:
-    """Stand in for what this torch, or a machine without a GPU, does not have.
-
-    No line of a patched file is replaced.
-    """
-    import torch
-    import torch.nn.functional as functional
-
-    if not hasattr(torch._C._cpu, "_is_avx512_supported"):  # gone from torch 2.13; 0.17 asks
-        torch._C._cpu._is_avx512_supported = lambda: False
-    if not torch.cuda.is_available():
-        torch.cuda.current_device = lambda: "cpu"  # 0.15's Kimi-K2.5 asks CUDA whatever runs it
-    import vllm.model_executor.models.registry as registry
-
-    registry._run_in_subprocess = lambda function: function()  # a fresh process each is slow
-    import vllm.model_executor.layers.activation as activation
-    import vllm.model_executor.layers.layernorm as layernorm
-    import vllm.model_executor.layers.rotary_embedding.base as rotary
-
-    for module in (rotary, activation, layernorm):  # compiled ops have their twins in torch
-        for layer in vars(module).values():
-            if not isinstance(layer, type) or layer.__name__ == "CustomOp":
-                continue
-            if "forward_cpu" in vars(layer) and hasattr(layer, "forward_native"):
-                layer.forward_cpu = layer.forward_native
-    try:
-        from vllm.model_executor.layers.attention.attention import Attention
-    except ImportError:
-        from vllm.attention.layer import Attention
-
-    def attend(self: Any, query: Any, key: Any, value: Any, output_shape: Any = None) -> Any:
-        count = query.shape[0]
-        heads = (self.num_heads, self.num_kv_heads, self.num_kv_heads)
-        q, k, v = (
-            one.view(count, number, -1).transpose(0, 1)
-            for one, number in zip((query, key, value), heads, strict=True)
-        )
-        k, v = (one.repeat_interleave(q.shape[0] // one.shape[0], 0) for one in (k, v))
-        out = functional.scaled_dot_product_attention(
-            q, k, v, is_causal=True, scale=self.impl.scale
-        )
-        return out.transpose(0, 1).reshape(count, -1)
-
-    Attention.forward = attend
-    from vllm.multimodal import MULTIMODAL_REGISTRY
-
-    # No images are asked for, and a tiny checkpoint has no image processor to say so.
-    MULTIMODAL_REGISTRY.supports_multimodal_inputs = lambda *args, **kwargs: False
 
 
 @contextlib.contextmanager

@@ -5,8 +5,6 @@ import pytest
 from patchq import plan, standing
 from patchq.model import (
     ABSENT,
-    AppliedPatch,
-    FileState,
     Found,
     Installed,
     Lock,
@@ -16,29 +14,7 @@ from patchq.model import (
     sha256,
 )
 from patchq.plan import Kind
-
-
-def state(text: str) -> FileState:
-    return FileState(sha256(text.encode()))
-
-
-A0, A1, A2, B0, B1, NEW = map(state, ("a0", "a1", "a2", "b0", "b1", "new"))
-ONE = LockedPatch("one.patch", "", sha256(b"one"), None, (PathChange("p/a.py", A0, A1),))
-TWO = LockedPatch(
-    "two.patch",
-    "",
-    sha256(b"two"),
-    None,
-    (PathChange("p/a.py", A1, A2), PathChange("p/b.py", B0, B1)),
-)
-THREE = LockedPatch(
-    "three.patch", "", sha256(b"three"), None, (PathChange("p/n.py", ABSENT, NEW),)
-)
-LOCK = Lock("demo", "1.0", "tree", (ONE, TWO, THREE))
-
-
-def applied(*patches: LockedPatch, queue: str = "q") -> tuple[AppliedPatch, ...]:
-    return tuple(AppliedPatch(queue, p.name, "1.0", p.patch, p.changes) for p in patches)
+from tests.locked import A0, A1, A2, B0, B1, LOCK, NEW, ONE, THREE, TWO, applied, state
 
 
 def survey(a=A0, b=B0, n=ABSENT, *, stack=(), version="1.0", **recorded) -> Survey:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import re
-import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,6 @@ from patchq.queue.history import History
 from patchq.report import Report
 from patchq.transport.channel import Conversation
 
-# Verbs that work with one queue, as a mend names them.
-_QUEUED = re.compile(r"\bpatchq (push|pop|diff|check)\b")
 # Rows of one environment.
 _MOST = 500
 _WANT = view.Want(more=("last", "records"))
@@ -61,8 +58,7 @@ def audit(aim: view.Aim, verifying: bool = False) -> Conversation[Report]:
         rows = [row for row in rows if row["word"] != Word.ABSENT.value] or rows
     if len(rows) > 1:
         for row in rows:
-            named = f" --queue {shlex.quote(row['queue'])}"
-            row["mend"] = _QUEUED.sub(lambda verb: verb[0] + named, row["mend"] or "") or None  # noqa: B023
+            row["mend"] = view.queued(row["mend"] or "", row["queue"]) or None
     wanted = aim.name is not None
     good = all(
         Word(row["word"]).good(wanted) and not row["ledger_broken"] and not row["record_broken"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from dataclasses import dataclass
 
 from patchq import plan
@@ -43,7 +43,7 @@ def commit(
     request = aim.request(
         "commit",
         seen.queue.distribution,
-        id=secrets.token_hex(8),
+        id=os.urandom(8).hex(),
         expect={
             "dist_info": installed.dist_info,
             "record": installed.record,

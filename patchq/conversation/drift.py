@@ -12,7 +12,6 @@ from patchq.engine import diff
 from patchq.errors import PatchqError
 from patchq.model import Sha256
 from patchq.plan import Conflict, Kind
-from patchq.queue.history import History
 from patchq.transport.channel import Conversation
 
 
@@ -68,6 +67,8 @@ def dated(aim: view.Aim, seen: view.Sight, conflicts: Sequence[Conflict]) -> tup
     told = (Kind.DRIFT, Kind.PARTIAL)
     if seen.applied or not any(one.kind in told for one in conflicts):
         return tuple(conflicts)
+    from patchq.queue.history import History  # git, for a push that does not fit
+
     history = aim.shared.once(
         ("history", seen.queue.folder), functools.partial(History, seen.queue)
     )

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import enum
 import re
+import shlex
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from patchq import standing
 from patchq.errors import PatchqError
 from patchq.model import AppliedPatch, Lock, Sha256, Survey
-from patchq.plan import Conflict
 from patchq.queue import store
 from patchq.transport.channel import Request
 
+if TYPE_CHECKING:  # a verb that only names patches needs no plan
+    from patchq.plan import Conflict
+
 T = TypeVar("T")
 # Verbs that work with one queue.
-_QUEUED = re.compile(r"\bpatchq (push|pop|diff)\b")
+_QUEUED = re.compile(r"\bpatchq (push|pop|diff|check)\b")
 # What was read beyond a survey: paths and their digests.
 Reads = Mapping[str, Sha256 | None]
 
@@ -153,9 +156,15 @@ class Sight:
 
     def meant(self, mend: str) -> str:
         """Return a command to type so that it means this queue, where several have patches on."""
-        if "--queue" in mend or len({applied.queue for applied in self.survey.stack}) < 2:
-            return mend
-        return _QUEUED.sub(lambda found: f"{found[0]} --queue {self.queue.name}", mend)
+        several = len({applied.queue for applied in self.survey.stack}) > 1
+        return queued(mend, self.queue.name) if several else mend
+
+
+def queued(mend: str, queue: str) -> str:
+    """Return a command to type that means one queue, where it does not say which."""
+    if "--queue" in mend:
+        return mend
+    return _QUEUED.sub(lambda found: f"{found[0]} --queue {shlex.quote(queue)}", mend)
 
 
 def no_series(sight: Sight) -> PatchqError:

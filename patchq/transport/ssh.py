@@ -1,6 +1,7 @@
 """The agent on a host, by asyncssh: one connection, one command, no terminal.
 
-Host keys are always checked against known_hosts; a key is never taken on trust.
+Host keys are always checked against known_hosts; a key is taken on trust only for a host
+that has none there, and only where the user said so (accept-new).
 Nothing of the user's is forwarded. asyncssh is imported by the modules of this
 road only (`connect`, `identities`, here): by verbs that reach a host.
 """

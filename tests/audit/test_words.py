@@ -11,7 +11,6 @@ from patchq.audit.finding import Case, Past, Receipt, Word
 from patchq.model import (
     ABSENT,
     AppliedPatch,
-    FileState,
     Found,
     Installed,
     Lock,
@@ -20,26 +19,10 @@ from patchq.model import (
     Survey,
     sha256,
 )
+from tests.locked import A0, A1, A2, B0, B1, LOCK, NEW, ONE, THREE, TWO, applied, state
 
-
-def state(text):
-    return FileState(sha256(text.encode()))
-
-
-A0, A1, A2, B0, B1, NEW, ODD = map(state, ("a0", "a1", "a2", "b0", "b1", "new", "odd"))
+ODD = state("odd")
 BASE = {"p/a.py": A0, "p/b.py": B0, "p/n.py": ABSENT}
-ONE = LockedPatch("one.patch", "", sha256(b"one"), None, (PathChange("p/a.py", A0, A1),))
-TWO = LockedPatch(
-    "two.patch",
-    "",
-    sha256(b"two"),
-    None,
-    (PathChange("p/a.py", A1, A2), PathChange("p/b.py", B0, B1)),
-)
-THREE = LockedPatch(
-    "three.patch", "", sha256(b"three"), None, (PathChange("p/n.py", ABSENT, NEW),)
-)
-LOCK = Lock("demo", "1.0", "tree", (ONE, TWO, THREE))
 RECEIPT = Receipt(
     "r1",
     "2026-01-01T00:00:00Z",
@@ -50,10 +33,6 @@ RECEIPT = Receipt(
     False,
     (("q", "one.patch", ONE.patch),),
 )
-
-
-def applied(*patches, queue="q"):
-    return tuple(AppliedPatch(queue, p.name, "1.0", p.patch, p.changes) for p in patches)
 
 
 def says(patch, a=None, after=None, queue="q"):
