@@ -1,10 +1,18 @@
 """Fixtures that many tests share."""
 
+import os
 import shutil
 
 import pytest
+from hypothesis import settings
 
 from tests import world as worlds
+
+# The same examples on every machine: a run that fails, fails again. The long form of
+# the torture (scripts/torture) looks for new ones.
+settings.register_profile("same", derandomize=True, database=None)
+settings.register_profile("new", print_blob=True)
+settings.load_profile("new" if os.environ.get("PATCHQ_TORTURE") else "same")
 
 
 @pytest.fixture(scope="session")

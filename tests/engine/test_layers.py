@@ -1,5 +1,7 @@
 """Two queues on one file: the same bytes in either order, or a clash in both."""
 
+import itertools
+
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -54,6 +56,26 @@ def apart(draw) -> tuple[bytes, list[Change], list[Change]]:
     return base, *mine
 
 
+def edits(pile: list[Layer]) -> list[Change]:
+    """Return what a series of one patch, or none, says that it changes."""
+    if not pile:
+        return []
+    (diff,) = pile[0].patch.diffs
+    spans = overlap.changed(diff)
+    new = [
+        [text for mark, text in run if mark == "+"]
+        for hunk in diff.hunks
+        for same, run in itertools.groupby(hunk.lines, key=lambda line: line[0] == " ")
+        if not same
+    ]
+    return [(span.start, len(span), some) for span, some in zip(spans, new, strict=True)]
+
+
+def far(one: Change, other: Change) -> bool:
+    """True where one change is not right before the other."""
+    return not one[0] <= other[0] < one[0] + one[1] + 7
+
+
 @pytest.mark.slow
 @given(apart())
 @settings(deadline=None)
@@ -62,13 +84,10 @@ def test_changes_that_are_apart_give_the_same_bytes_in_either_order(drawn):
     one, other = (layered(q, base, changed(base, c)) for q, c in (("p", first), ("q", second)))
     one, other = ([layer for layer in some if layer.patch.diffs] for some in (one, other))
 
-    # A diff may say of equal lines that others of them were changed.
-    mine, theirs = (
-        [span for layer in some for one in layer.patch.diffs for span in overlap.changed(one)]
-        for some in (one, other)
-    )
-    assume(all(a.stop + 7 <= b.start or b.stop + 7 <= a.start for a in mine for b in theirs))
-    wanted = changed(base, [*first, *second])
+    # Of equal lines a diff may say that others of them were changed: what it says counts.
+    mine, theirs = edits(one), edits(other)
+    assume(all(far(a, b) and far(b, a) for a in mine for b in theirs))
+    wanted = changed(base, [*mine, *theirs])
 
     assert result([*one, *other], base) == wanted
     assert result([*other, *one], base) == wanted
