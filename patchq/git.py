@@ -1,11 +1,10 @@
-"""The only door to git, and to GitPython.
+"""The only door to git.
 
-A user's own repository (`head`) is asked through GitPython, with the user's own
-configuration. The store of releases is never asked that way: its calls run with
-every ``GIT_*`` variable taken away and no configuration or attributes but its own
-(a ``*.py merge=union`` of the user's made a silent wrong merge there), and
-GitPython can only add to the environment of git, not take away. Objects of a
-repository are read as they are (`Batch`), whosever it is: no setting changes them.
+A user's own repository (`head`) is asked with the user's own configuration. The store
+of releases is never asked that way: its calls run with every ``GIT_*`` variable taken
+away and no configuration or attributes but its own (a ``*.py merge=union`` of the
+user's made a silent wrong merge there). Objects of a repository are read as they are
+(`Batch`), whosever it is: no setting changes them.
 """
 
 from __future__ import annotations
@@ -73,30 +72,48 @@ def head(folder: Path) -> tuple[str | None, bool]:
     top = _top(place)
     if top is None:
         return None, False
-    _require()
-    import git
-
-    try:
-        with git.Repo(top) as repository:
-            work = str(repository.working_tree_dir or top)
-            door = repository.git
-            door.update_environment(
-                GIT_DIR=str(repository.git_dir), GIT_WORK_TREE=work, GIT_OPTIONAL_LOCKS="0"
-            )
-            door(c="core.fsmonitor=false")  # a program that the repository names is not run
-            dirty = bool(door.status("--porcelain", "--untracked-files=normal", "--", str(place)))
-            if not dirty and not door.ls_files("--", str(place)):
-                return None, False
-            commit = repository.head.commit.hexsha if repository.head.is_valid() else None
-            return commit, dirty
-    except git.InvalidGitRepositoryError:
+    said = _asked(top, "status", "--porcelain=v2", "--branch", "-unormal", "--", str(place))
+    if said is None:
         return None, False
-    except git.GitCommandError as error:
-        raise GitError(
-            f"git cannot say what state {folder} is in",
-            why=str(error.stderr).strip().removeprefix("stderr: ").strip("'\n"),
-            mend=f"git -C {shlex.quote(str(folder))} status",
-        ) from error
+    marks, changes = [], 0
+    for line in said.splitlines():
+        if line.startswith(b"# "):
+            marks.append(line.split())
+        else:
+            changes += 1
+    if not changes and not _asked(top, "ls-files", "--", str(place)):
+        return None, False
+    commits = [mark[2].decode() for mark in marks if mark[1] == b"branch.oid"]
+    return next((oid for oid in commits if oid != "(initial)"), None), bool(changes)
+
+
+def _asked(top: Path, *arguments: str) -> bytes | None:
+    """Return what git says of a user's own repository; None where it is none.
+
+    With the user's configuration, and without what a hook around patchq says of
+    another repository; a monitor program that this one names is not run.
+    """
+    environ = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name.startswith("GIT_CONFIG_")
+    }
+    environ.update(GIT_OPTIONAL_LOCKS="0", LC_ALL="C")
+    argv = ["git", "-C", str(top), "-c", "core.fsmonitor=false", *arguments]
+    try:
+        done = subprocess.run(argv, env=environ, capture_output=True, check=False)
+    except FileNotFoundError as error:
+        raise gitprocess.missing() from error
+    if done.returncode == 0:
+        return done.stdout
+    said = done.stderr.decode(errors="replace").strip()
+    if "not a git repository" in said:
+        return None
+    raise GitError(
+        f"git cannot say what state {top} is in",
+        why=said,
+        mend=f"git -C {shlex.quote(str(top))} status",
+    )
 
 
 def touching(folder: Path, most: int) -> tuple[Path, str, tuple[str, ...]] | None:

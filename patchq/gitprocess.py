@@ -77,7 +77,7 @@ def start(repository: Path | None, *arguments: str) -> subprocess.Popen[bytes]:
             env=isolated(os.environ),
         )
     except FileNotFoundError as error:
-        raise _missing() from error
+        raise missing() from error
 
 
 def end(process: subprocess.Popen[bytes]) -> tuple[str, int]:
@@ -98,7 +98,8 @@ def pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
     return process.stdin, process.stdout
 
 
-def _missing() -> GitError:
+def missing() -> GitError:
+    """Return the error for a machine without git."""
     return GitError(
         "git is not there",
         why="no program 'git' on PATH; patchq keeps pristine releases in a git repository",

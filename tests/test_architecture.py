@@ -13,7 +13,6 @@ OLDEST_REMOTE_PYTHON = (3, 8)
 HEAVY = {
     "asyncio",
     "asyncssh",
-    "git",
     "libcst",
     "rich",
     "urllib3",

@@ -11,8 +11,7 @@ from patchq.queue import store
 class Heads:
     """The commits of some queues, looked up in a thread from the start on.
 
-    Loading GitPython and asking git takes as long as an SSH handshake; neither
-    needs the other.
+    Asking git takes as long as an SSH handshake; neither needs the other.
     """
 
     def __init__(self, queues: Iterable[store.Queue]) -> None:
