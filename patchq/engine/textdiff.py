@@ -1,19 +1,18 @@
 """The unified diff of two texts, git-style, as bytes.
 
 What `unified` writes, `patchq.engine.diff.parse` reads, and git, GNU patch and
-quilt too. Lines are compared by difflib. Reading diffs is `diff`'s.
+quilt too. Lines are compared as git does it. Reading diffs is `diff`'s.
 """
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Sequence
 
-from patchq.engine import cquote, lines
+from patchq.engine import alignment, cquote, lines, sliding
 
 _BLOB_ABSENT, _BLOB_EMPTY = "0000000", "e69de29"
-# One of difflib's opcodes.
+# What became of a part: (equal or changed, start and stop in the old and the new lines).
 _Code = tuple[str, int, int, int, int]
 _NO_NEWLINE = b"\\ No newline at end of file\n"
 # git's own pattern for Python (userdiff.c).
@@ -92,25 +91,15 @@ def _groups(old: list[bytes], new: list[bytes], context: int) -> Iterator[list[_
 
 
 def _codes(old: list[bytes], new: list[bytes]) -> list[_Code]:
-    """Return difflib's opcodes, an equal part first and last; it sees the middle only."""
-    same = 0
-    for one, other in zip(old, new, strict=False):
-        if one != other:
-            break
-        same += 1
-    tail = 0
-    while tail < min(len(old), len(new)) - same and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
-    ends = len(old) - tail, len(new) - tail
-    matcher = difflib.SequenceMatcher(None, old[same : ends[0]], new[same : ends[1]], False)
-    return [
-        ("equal", 0, same, 0, same),
-        *(
-            (tag, a + same, b + same, c + same, d + same)
-            for tag, a, b, c, d in matcher.get_opcodes()
-        ),
-        ("equal", ends[0], len(old), ends[1], len(new)),
-    ]
+    """Return what is equal and what changed, in turn, an equal part first and last."""
+    out: list[_Code] = []
+    at, to = 0, 0
+    for found in alignment.changes(old, new):
+        change = sliding.slid(found, (old, new), at)
+        out.append(("equal", at, change.a0, to, change.b0))
+        out.append(("changed", *change))
+        at, to = change.a1, change.b1
+    return [*out, ("equal", at, len(old), to, len(new))]
 
 
 def _hunk_lines(old: list[bytes], new: list[bytes], group: list[_Code]) -> Iterator[bytes]:
