@@ -24,7 +24,8 @@ from patchq.engine import habits, nesting, sites, trees
 _SECTION = re.compile(r"# in ([^\s:]+)(?:\s+when\s+([^\s:][^:]*))?\s*(?::.*)?$")
 _MARK = re.compile(r"#\s*(when|given|absent)\b([^:]*)(?::.*)?$")
 # A sketch is read by people. Every statement of it is sought, some in every place.
-_MOST_BYTES, _MOST_STATEMENTS = 200_000, 1_000
+_MOST_BYTES, _MOST_STATEMENTS, _MOST_WORDS = 200_000, 1_000, 20_000
+_WORD = re.compile(rb"#[^\n]*|[\w\x80-\xff]+|[^\w\s]|\n")  # what libcst makes nodes of
 _WRONG_ORDER = "positional argument follows keyword argument"
 
 
@@ -97,12 +98,11 @@ def release_of(version: str) -> Version:
 
 
 def parse(text: bytes, *, name: str) -> tuple[Section, ...]:
-    """Return the sections of a sketch file.
-
-    Raises: SketchError, naming `name` and the line.
-    """
+    """Return the sections of a sketch file; raises SketchError, naming `name` and the line."""
     if len(text) > _MOST_BYTES:
         raise _error(name, 1, f"it is longer than {_MOST_BYTES // 1_000} kB", _SHORTER)
+    if len(_WORD.findall(text)) > _MOST_WORDS:
+        raise _error(name, 1, f"it has more than {_MOST_WORDS:,} words, signs and lines", _SHORTER)
     found: list[tuple[int, str, SpecifierSet | None]] = []
     text = text.removeprefix(codecs.BOM_UTF8)
     lines = [line.decode(errors="surrogateescape") for line in trees.rows(text)]

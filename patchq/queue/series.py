@@ -22,8 +22,10 @@ from patchq.engine import lines
 from patchq.errors import PatchqError
 from patchq.model import safe_path
 
-_COMMENT = re.compile(r"(?:^|[ \t]+)#(.*)")
+_COMMENT = re.compile(r"(?:^|[ \t])#(.*)")
 _SPACE = re.compile(r"[ \t]+")
+_MOST = 10_000
+_STRIP = re.compile(r"-p([0-9]{1,3})")
 _PACKED = (".gz", ".bz2", ".xz", ".lzma", ".lz", ".zst")
 
 
@@ -86,6 +88,12 @@ def parse(data: bytes, *, name: str = "series") -> SeriesFile:
         entry = _entry(lines.decode(line).removesuffix("\n").removesuffix("\r"), number, name)
         if entry is None:
             continue
+        if len(seen) == _MOST:
+            raise SeriesError(
+                f"{name}:{number}: a series has at most {_MOST:,} patches",
+                why="each is read, judged and recorded",
+                mend="split the queue, or fold patches into one",
+            )
         if entry.name in seen:
             raise SeriesError(
                 f"{name}:{number}: {entry.name} is listed twice",
@@ -130,11 +138,13 @@ def _checked(name: str, where: str) -> str:
 def _options(words: list[str], where: str) -> tuple[int, bool]:
     """Return what the options of a line say: ``-pN`` and ``-R``, once each."""
     strip, reverse = 1, False
-    kinds = [re.sub(r"[0-9]+$", "N", word) for word in words]
-    for word, kind in zip(words, kinds, strict=True):
-        if kind == "-pN" and kinds.count(kind) == 1 and len(word) < 6:
-            strip = int(word[2:])
-        elif word == "-R" and kinds.count(word) == 1:
+    seen: set[str] = set()
+    for word in words:
+        number = _STRIP.fullmatch(word)
+        kind = "-pN" if number else word
+        if kind not in seen and number:
+            strip = int(number[1])
+        elif kind not in seen and word == "-R":
             reverse = True
         else:
             raise SeriesError(
@@ -142,4 +152,5 @@ def _options(words: list[str], where: str) -> tuple[int, bool]:
                 why="a line of a series is NAME [-pN] [-R] [# comment]",
                 mend="correct the line; a comment needs a # before it",
             )
+        seen.add(kind)
     return strip, reverse

@@ -29,6 +29,15 @@ _ACCEPT = (
     "application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 )
 _LIMIT = 1 << 27
+# What a page that is none makes json, html.parser and urllib raise.
+_NO_PAGE = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    AssertionError,
+    RecursionError,
+)
 
 
 class PageError(PatchqError):
@@ -144,16 +153,18 @@ class Link:
 
 
 def _parse(body: bytes, kind: str, url: str, distribution: str, page: str) -> list[Candidate]:
-    if "json" not in kind:
-        anchors = _Anchors(url)
-        anchors.feed(body.decode(errors="replace"))
-        return _wheels(anchors.links, distribution, page)
+    form = "JSON as in PEP 691" if "json" in kind else "HTML as in PEP 503"
     try:
-        links = [_link(entry, url) for entry in json.loads(body)["files"]]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        if "json" in kind:
+            links = [_link(entry, url) for entry in json.loads(body)["files"]]
+        else:
+            anchors = _Anchors(url)
+            anchors.feed(body.decode(errors="replace"))
+            links = anchors.links
+    except _NO_PAGE as error:
         raise PageError(
             f"{shown(url)} is not a page of an index",
-            why=f"expected JSON as in PEP 691: {error!r}",
+            why=f"expected {form}: {error!r:.200}",
             mend="check the index's URL: pip config debug",
         ) from error
     return _wheels(links, distribution, page)

@@ -33,7 +33,8 @@ SMALL = 1 << 20
 # More than this is never read at once: a directory that says so is not a wheel's.
 _MOST = 1 << 26
 
-_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+_LENGTH = re.compile("[0-9]{1,18}")
+_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})")
 
 
 class NoRangesError(Exception):
@@ -174,7 +175,7 @@ def download(
     with session.get(url, {}) as answer:
         refuse_encoding(answer)
         length = answer.headers.get("content-length", "")
-        total = int(length) if length.isdigit() else None
+        total = int(length) if _LENGTH.fullmatch(length) else None
         progress(0, total)
         for chunk in answer.chunks():
             target.write(chunk)

@@ -12,6 +12,7 @@ import configparser
 import importlib.util
 import os
 import re
+import stat
 import sys
 import sysconfig
 import urllib.request
@@ -25,6 +26,8 @@ from patchq.errors import UsageError
 # How pip's `_internal/models/index.py` spells the index it asks where none is set.
 _DEFAULT = re.compile(r'^PyPI = PackageIndex\(\s*"([^"]+)"', re.MULTILINE)
 _DEFAULT_AT = "_internal/models/index.py"
+# Characters that a person could have written, into a file and into a line of it.
+_LIMIT, _LINE = 1 << 20, 8192
 
 
 class SettingsError(UsageError):
@@ -95,8 +98,10 @@ def _files(environ: Mapping[str, str], prefix: Path) -> Iterator[Path]:
 def _read(path: Path) -> dict[str, str]:
     parser = configparser.RawConfigParser()
     try:
-        parser.read(path, encoding="utf-8")
-    except (configparser.Error, UnicodeDecodeError, OSError) as error:
+        parser.read_string(_text(path), str(path))
+    except (FileNotFoundError, NotADirectoryError, PermissionError, IsADirectoryError):
+        return {}  # pip passes over it, too
+    except (configparser.Error, ValueError, OSError) as error:
         raise SettingsError(
             f"{path} cannot be read",
             why=str(error).replace("\n", " "),
@@ -108,6 +113,18 @@ def _read(path: Path) -> dict[str, str]:
             items = parser.items(section)
             options |= {name.lower().replace("_", "-"): value for name, value in items if value}
     return options
+
+
+def _text(path: Path) -> str:
+    """Return a configuration file; configparser takes for ever to read a line of a megabyte."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    with open(handle, encoding="utf-8") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise ValueError("it is no regular file")
+        text = file.read(_LIMIT + 1)
+    if len(text) > _LIMIT or any(len(line) > _LINE for line in text.split("\n")):
+        raise ValueError(f"it has more than {_LIMIT} characters, or {_LINE} in a line")
+    return text
 
 
 def _index(environ: Mapping[str, str], options: Mapping[str, str]) -> Iterator[str]:
@@ -191,11 +208,14 @@ def _netrc(environ: Mapping[str, str]) -> str | None:
 def _number(options: Mapping[str, str], name: str, default: str) -> float:
     text = options.get(name, default)
     try:
-        return float(text)
+        number = float(text)
+        if not 0 <= number < 1e6:  # nor is NaN
+            raise ValueError
+        return number
     except ValueError as error:
         raise SettingsError(
             f"pip's setting {name!r} is {text!r}",
-            why="expected a number",
+            why="expected a number, 0 or more",
             mend="pip config debug",
         ) from error
 

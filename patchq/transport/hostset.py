@@ -29,6 +29,8 @@ _SPAN = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 _NUMBERED = re.compile(r"([^:.]*?)([0-9]{1,18})([^\d:.]*(?:\.[^:]*)?)")
 _PATTERN = re.compile(r"[*?]")
 _GLOB = re.compile(r"[*?[]")
+# A host's name has 253 characters at most.
+_LONGEST = 1_000
 # How many names an error tells.
 _TOLD = 10
 # And how much of one.
@@ -64,7 +66,7 @@ def expand(specs: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
         (taken if part.startswith("!") else found).update(dict.fromkeys(names))
     forms = {form for host in found for form in _forms(host)}
     for name in taken:
-        if name not in forms and not any(fnmatch.fnmatchcase(form, name) for form in forms):
+        if name not in forms and not any(_fits(form, name) for form in forms):
             raise UsageError(
                 f"'!{name}' takes away no host",
                 why=f"named are: {_few([*found])}",
@@ -114,7 +116,14 @@ def _parts(spec: str) -> list[str]:
     """Return what lies between commas, but for those in brackets and in a command."""
     if spec.startswith(COMMAND):
         return [spec]
-    parts = [part.strip() for part in re.split(r",(?![^\[]*])", spec)]
+    parts, end, inside = [], len(spec), False
+    for at in range(len(spec) - 1, -1, -1):
+        if spec[at] in "[]":
+            inside = spec[at] == "]"
+        elif spec[at] == "," and not inside:
+            parts.append(spec[at + 1 : end].strip())
+            end = at
+    parts = [spec[:end].strip(), *reversed(parts)]
     if all(parts):
         return parts
     raise UsageError(
@@ -131,7 +140,7 @@ def _named(part: str, known: Sequence[str]) -> list[str]:
     fits = []
     for pattern in names:
         user, at, bare = pattern.rpartition("@")
-        hits = [user + at + name for name in known if fnmatch.fnmatchcase(name, bare)]
+        hits = [user + at + name for name in known if _fits(name, bare)]
         if not hits:
             raise UsageError(
                 f"the pattern {pattern!r} fits no host",
@@ -210,7 +219,12 @@ def _is_taken(host: str, taken: Container[str], patterns: Sequence[str]) -> bool
     forms = _forms(host)
     if any(form in taken for form in forms):
         return True
-    return any(fnmatch.fnmatchcase(form, name) for name in patterns for form in forms)
+    return any(_fits(form, name) for name in patterns for form in forms)
+
+
+def _fits(host: str, pattern: str) -> bool:
+    """Return whether a pattern is of some length, which is what fnmatch is for, and fits."""
+    return len(pattern) <= _LONGEST and fnmatch.fnmatchcase(host, pattern)
 
 
 def _forms(host: str) -> tuple[str, ...]:
