@@ -28,6 +28,9 @@ from patchq.transport.route import Hop
 T = TypeVar("T")
 V = TypeVar("V")
 
+# How much of stdout is held for the conversation before the host is made to wait.
+_HELD = 1 << 20
+
 __all__ = ["Settings", "Think", "converse", "directly"]
 
 
@@ -222,6 +225,8 @@ class _Stream(asyncssh.SSHClientSession[bytes]):
         if self._received:
             data = bytes(self._received)
             self._received.clear()
+            if self._channel is not None:
+                self._channel.resume_reading()
             return data
         raise Broken(self._reason or "its output ended")
 
@@ -259,6 +264,9 @@ class _Stream(asyncssh.SSHClientSession[bytes]):
         else:
             self._received += data
             self._news.set()
+            # While the conversation thinks nobody takes it: the host has to wait.
+            if self._channel is not None and len(self._received) > _HELD:
+                self._channel.pause_reading()
 
     def exit_status_received(self, status: int) -> None:
         """Keep the status."""
