@@ -73,13 +73,7 @@ def lay(layers: Sequence[Layer], tree: Tree, start: int = 0) -> Iterator[Laid | 
             yield Clash(layer, bad)
         if layer.queue in stuck:
             continue
-        foreign = [
-            touch
-            for below, some in zip(layers[:index], touched, strict=False)
-            if below.queue != layer.queue
-            for touch in some
-        ]
-        placed = traces.shifted(layer.patch, touched[index], foreign)
+        placed = _placed(layers, touched, index)
         result = apply.apply_patch(placed, files.get)
         if isinstance(result, apply.PatchRejected):
             stuck.add(layer.queue)
@@ -87,6 +81,31 @@ def lay(layers: Sequence[Layer], tree: Tree, start: int = 0) -> Iterator[Laid | 
             continue
         files.update(result.after)
         yield Laid(layer, placed, result, footings)
+
+
+def take_back(layers: Sequence[Layer], tree: Tree) -> Tree | None:
+    """Return the files without the layers that `lay` put in, None where they are not in them."""
+    files = dict(tree)
+    touched = trace(layers)
+    for index in reversed(range(len(layers))):
+        placed = _placed(layers, touched, index)
+        result = apply.apply_patch(placed, files.get, reverse=True)
+        if isinstance(result, apply.PatchRejected):
+            return None
+        files.update(result.after)
+    return files
+
+
+def _placed(layers: Sequence[Layer], touched: Sequence[tuple[Touch, ...]], index: int) -> Patch:
+    """Return a layer's patch as its lines are above the other queues' layers below it."""
+    layer = layers[index]
+    foreign = [
+        touch
+        for below, some in zip(layers[:index], touched, strict=False)
+        if below.queue != layer.queue
+        for touch in some
+    ]
+    return traces.shifted(layer.patch, touched[index], foreign)
 
 
 def trace(layers: Sequence[Layer]) -> tuple[tuple[Touch, ...], ...]:

@@ -59,11 +59,11 @@ class _Placing:
         new = b"".join(text for mark, text in hunk.lines if mark != "-")
         want = hunk.old_start - (hunk.old_count > 0)
         places = list(self._places(old, want) if old else self._insertion(want))
+        places = [place for place in places if self._anchored(hunk, place[1] + len(old))]
         exact = [place for place in places if place[0] == want]
         if exact and (len(places) == 1 or not any(self.offsets)):
             line, start = exact[0]
         else:
-            places = [place for place in places if self._anchored(hunk, place[1] + len(old))]
             if len(places) > 1:
                 where = ", ".join(str(line + 1) for line, _ in places[:5])
                 return Rejected(number, "ambiguous", f"hunk {number} fits at the lines {where}")
@@ -106,7 +106,7 @@ class _Placing:
             yield want, start
 
     def _anchored(self, hunk: Hunk, end: int) -> bool:
-        """Return whether a moved hunk may lie here, as GNU patch 2.7 and git-apply(1) have it.
+        """Return whether a hunk may lie here, as GNU patch 2.7 has it, and git-apply(1) nearly.
 
         Less context below than above says that the file ends there.
         """

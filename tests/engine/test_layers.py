@@ -193,6 +193,27 @@ def test_a_mode_that_another_queue_changed_is_what_apply_says_of_it():
     assert isinstance(second, Clash)
 
 
+@given(apart())
+def test_what_was_laid_on_each_other_is_taken_back(drawn):
+    base, mine, theirs = drawn
+    pile = [
+        layer
+        for queue, some in (("p", mine), ("q", theirs))
+        if some
+        for layer in layered(queue, base, changed(base, some))
+    ]
+    found = result(pile, base)
+    assume(found is not None)
+
+    assert layers.take_back(pile, {"f": (found, False)}) == {"f": (base, False)}
+
+
+def test_layers_that_are_not_in_a_file_are_not_taken_back():
+    pile = layered("q", numbered(9), numbered(9, l3="x"))
+
+    assert layers.take_back(pile, {"f": (numbered(9), False)}) is None
+
+
 def test_a_file_that_is_not_as_the_layers_below_leave_it_is_rejected():
     base = numbered(9)
 
