@@ -256,7 +256,11 @@ class AppliedPatch:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What the agent found in one environment."""
+    """What the agent found in one environment.
+
+    `kept` says of each touched path how its original is kept: inode, copy or pristine,
+    None for a file that a patch created.
+    """
 
     python: str
     executable: str
@@ -270,3 +274,4 @@ class Survey:
     orphaned: str | None = None
     refusal: Mapping[str, str] | None = None
     contents: Mapping[str, bytes] = field(default_factory=dict)
+    kept: Mapping[str, str | None] = field(default_factory=dict)

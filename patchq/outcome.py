@@ -12,7 +12,18 @@ from patchq.transport.channel import AgentError
 from patchq.transport.endings import LinkLost, UnknownOutcome
 
 # What an agent says where something broke; its other words are refusals.
-_BROKEN = frozenset({"bug", "os-error", "failed", "no-space"})
+_BROKEN = frozenset(
+    {
+        "bug",
+        "os-error",
+        "failed",
+        "no-space",
+        "disk",
+        "no-memory",
+        "too-many-files",
+        "another-disk",
+    }
+)
 
 
 class Word(enum.Enum):

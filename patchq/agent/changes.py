@@ -20,8 +20,9 @@ class Changes(NamedTuple):
     """The entries, the next state (None: nothing is left applied), and their bytes.
 
     `contents` maps a path to the bytes of its staged file; one without is made
-    from what `gives` names. `mtimes` (nanoseconds) has the paths whose staged file is
-    a copy of the original. `record_plus`: RECORD with the rows that come first.
+    from what `gives` names. `mtimes` (nanoseconds) has those of originals that are given
+    back as a copy; `copied` the names in originals/ of all these, whose attributes they
+    get, None where the original is lost. `record_plus`: RECORD with the rows that come first.
     """
 
     entries: List[Entry]
@@ -29,6 +30,7 @@ class Changes(NamedTuple):
     contents: Dict[str, bytes]
     pristine: Dict[str, bytes]
     mtimes: Dict[str, int]
+    copied: Dict[str, Optional[str]]
     record_plus: Optional[bytes]
     modules: List[str]
     drop: List[str]
@@ -48,8 +50,8 @@ def plan(
     created = [e for e in wanted if e["before"][2] is None]
     deleted = [e for e in wanted if e["after"][2] is None]
     changed = [e for e in wanted if e not in created and e not in deleted]
-    restored = any(e.get("original") for e in wanted)
-    fresh = bytecode.foreign_prefix(here.site) if restored else None
+    back = [e["path"] for e in wanted if e.get("original")]
+    fresh = bytecode.elsewhere(here.site, back) if back else None
     entries.new_folders(draft, [e["path"] for e in created])
     for entry in created + changed + deleted:
         entries.file(draft, entry, found[entry["path"]][0], blobs, fresh)
@@ -65,13 +67,14 @@ def plan(
         )
     written, plus = _record(draft)
     if fresh is not None:
-        draft.notes.append("new mtimes were given, since %s sets a PYTHONPYCACHEPREFIX" % fresh)
+        draft.notes.append("new mtimes were given, since %s" % fresh)
     return Changes(
         draft.entries,
         _state(draft, written) if request["stack"] else None,
         draft.contents,
         draft.pristine,
         {} if fresh is not None else draft.mtimes,
+        draft.copied,
         plus,
         modules,
         draft.drop,
@@ -80,18 +83,37 @@ def plan(
     )
 
 
+def own(here: Environment, planned: Changes) -> Tuple[Entry, ...]:
+    """Return the entries of what patchq itself keeps, which come last."""
+    there = dict(journal.ABSENT, kind="file")
+    kept = planned.state is not None
+    return tuple(
+        Entry(
+            state.home(here.distribution) + "/" + name,
+            "own",
+            there if facts.exists(here.home + "/" + name) else journal.ABSENT,
+            there if kept else journal.ABSENT,
+            new=name if kept else None,
+            old=name + ".old" if facts.exists(here.home + "/" + name) else None,
+        )
+        for name in ("patches.json", "state.json")
+    )
+
+
 def _does(draft: Draft, entry: Mapping[str, Any]) -> bool:
     """Return whether an entry of the request moves a file.
 
     An original is given back even where a later patch made the same bytes of it: time and
-    inode are its own. One that was absent and is absent has only to be forgotten.
+    inode are its own. One that was absent and is absent has only to be forgotten, and of
+    patches that were pushed together and undo each other none was ever taken.
     """
+    path = entry["path"]
     if entry["before"] != entry["after"] or entry.get("pristine"):
         return True
     if entry.get("original") and entry["after"][2] is None:
-        draft.originals.pop(entry["path"], None)
+        draft.originals.pop(path, None)
         return False
-    return bool(entry.get("original"))
+    return bool(entry.get("original")) and path in draft.originals
 
 
 def _record(draft: Draft) -> Tuple[Optional[bytes], Optional[bytes]]:

@@ -32,6 +32,7 @@ class Draft:
         self.contents: Dict[str, bytes] = {}
         self.pristine: Dict[str, bytes] = {}
         self.mtimes: Dict[str, int] = {}
+        self.copied: Dict[str, Optional[str]] = {}
         self.rows: Dict[str, Optional[bytes]] = {}
         self.drop: List[str] = []
         self.notes: List[str] = []
@@ -85,10 +86,12 @@ def compiled(draft: Draft, module: str, fresh: Optional[str]) -> None:
     """Keep the compiled files that RECORD lists, or give them back with their module."""
     here, listed = draft.here, (draft.here.installed and draft.here.installed.record) or b""
     back = module not in draft.originals
+    first = draft.originals.get(module) or (here.state or {"originals": {}})["originals"][module]
+    created = first["sha256"] is None
     for path, kept in list(draft.bytecode.items()):
         if back and kept["module"] == module:
             del draft.bytecode[path]
-            if fresh is not None:
+            if fresh is not None and not created:
                 draft.drop.append(kept["name"])
                 continue
             after = {key: kept[key] for key in _DESCRIBED}
@@ -103,7 +106,10 @@ def compiled(draft: Draft, module: str, fresh: Optional[str]) -> None:
         return
     for path in bytecode.of(here.site, module):
         found = facts.look(here.at(path))[0]
-        if path in draft.bytecode or record.find(listed, path) is None or found.kind != "file":
+        # Where a patch brings the source, such a file beside it is the module that was there.
+        mine = created and not bytecode.is_cached(path)
+        mine = mine or record.find(listed, path) is not None
+        if path in draft.bytecode or not mine or found.kind != "file":
             continue
         if bytecode.removable(here.site, path) is None:
             before, keep = journal.describe(found), draft.name()
@@ -116,7 +122,7 @@ def new_folders(draft: Draft, paths: List[str]) -> None:
     for path in paths:
         missing = []
         folder = os.path.dirname(path)
-        while folder and not os.path.lexists(draft.here.at(folder)):
+        while folder and not facts.exists(draft.here.at(folder)):
             missing.append(folder)
             folder = os.path.dirname(folder)
         for name in reversed(missing):
@@ -200,26 +206,38 @@ def _original(
     there, data = scan.kept(here, path)
     if there.sha256 == kept["sha256"]:
         whole = journal.describe(there) == after
-        if there.kind == "link" or (whole and fresh is None):
+        if there.kind == "link":
             if not whole:
                 draft.notes.append("%s: what the link leads to has another mode or owner" % path)
             return journal.describe(there), kept["name"], None, row
+        whole = whole and there.mtime_ns == kept["mtime_ns"]
+        if whole and fresh is None:
+            return after, kept["name"], None, row
         draft.drop.append(kept["name"])
+        draft.copied[path] = kept["name"]
         if not whole:
             after = _again(draft, path, kept, there)
         return after, None, data, row
+    if there.kind == "link" and _comes_back(draft, path, kept):
+        return after, kept["name"], None, row
+    return dict(after, kind="file"), None, _anew(draft, path, kept, blobs), row
+
+
+def _anew(draft: Draft, path: str, kept: Mapping[str, Any], blobs: Mapping[str, bytes]) -> bytes:
+    """Return the bytes of an original that is lost, as they came with the request."""
     if kept["sha256"] not in blobs:
         raise RefusalError(
             "original-damaged",
             "the kept original of %s is damaged" % path,
             "%s/originals/%s does not hold (or no longer leads to) sha256 %s"
-            % (here.home, kept["name"], kept["sha256"]),
-            "patchq fetch the release, so that its bytes can be given back",
+            % (draft.here.home, kept["name"], kept["sha256"]),
+            "patchq pop -a   # makes it anew from the patched file and its patches",
         )
     if kept["name"] is not None:
         draft.drop.append(kept["name"])
+    draft.copied[path] = None
     draft.notes.append("%s: the kept original was damaged, pristine bytes were written" % path)
-    return dict(after, kind="file"), None, blobs[kept["sha256"]], row
+    return blobs[kept["sha256"]]
 
 
 def _again(draft: Draft, path: str, kept: Mapping[str, Any], there: Facts) -> Dict[str, Any]:
@@ -229,12 +247,25 @@ def _again(draft: Draft, path: str, kept: Mapping[str, Any], there: Facts) -> Di
     """
     draft.mtimes[path] = kept["mtime_ns"]
     draft.notes.append(
-        "%s: mode or owner of the kept original changed meanwhile, a copy was given back" % path
+        "%s: mode, owner or time of the kept original changed meanwhile, a copy was given back"
+        % path
     )
     owned = (there.uid, there.gid) == (kept["uid"], kept["gid"])
     # Nobody gets a set-uid file of a new owner by editing the record.
     mode = kept["mode"] if owned else kept["mode"] & 0o777
     return dict({key: kept[key] for key in _DESCRIBED}, kind="file", mode=mode)
+
+
+def _comes_back(draft: Draft, path: str, kept: Mapping[str, Any]) -> bool:
+    """Return whether a kept link leads to a file that gets its bytes back, too."""
+    here = draft.here
+    link = os.readlink(here.home + "/originals/" + kept["name"])
+    full = os.path.realpath(os.path.join(os.path.dirname(here.at(path)), link))
+    return any(
+        entry["after"][2] == kept["sha256"] and os.path.realpath(here.at(entry["path"])) == full
+        for entry in draft.request["entries"]
+        if entry.get("original") and entry["path"] != path
+    )
 
 
 def _like(draft: Draft, path: str, found: Facts, executable: bool) -> Dict[str, Any]:
@@ -252,6 +283,6 @@ def _like(draft: Draft, path: str, found: Facts, executable: bool) -> Dict[str, 
 
 def _nearest(here: Environment, path: str) -> str:
     folder = os.path.dirname(path)
-    while folder and not os.path.isdir(here.at(folder)):
+    while folder and not facts.is_folder(here.at(folder)):
         folder = os.path.dirname(folder)
     return here.at(folder) if folder else here.site

@@ -8,9 +8,10 @@ here (`Environment.refusal`); what forbids to replace one path is in
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+import stat
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from patchq.agent import facts, folders, forms, installed, protocol, state
+from patchq.agent import facts, folders, forms, guise, installed, protocol, state
 from patchq.agent.facts import RefusalError
 from patchq.agent.installed import Installed
 
@@ -47,7 +48,27 @@ def locate(request: Mapping[str, Any]) -> Environment:
     paths = list(request.get("paths") or [entry["path"] for entry in request.get("entries", ())])
     for path in paths:
         _check(path)
+    guise.regain()
     sites = _sites(target)
+    if guise.take(sites):
+        here = _found(request, sites, paths)
+        if guise.fits(here.site, _touched(here, paths)):
+            return here
+        guise.regain()
+    return _found(request, sites, paths)
+
+
+def _touched(here: Environment, paths: List[str]) -> Iterator[str]:
+    """Yield what a request may change: paths, state, RECORD."""
+    yield from paths
+    yield from (here.state or {"originals": ()})["originals"]
+    yield state.home(here.distribution)
+    if here.installed is not None:
+        yield here.installed.folder + "/RECORD"
+
+
+def _found(request: Mapping[str, Any], sites: List[str], named: List[str]) -> Environment:
+    distribution, target, paths = request["distribution"], request.get("target"), list(named)
     home = state.home(distribution)
     states, refusal = _states(sites, home)
     for kept in states.values():
@@ -59,7 +80,7 @@ def locate(request: Mapping[str, Any]) -> Environment:
     refusal = refusal or installed.refusal(owners, distribution, sites, bool(target), explicit)
     mounted = facts.mounts()
     if chosen is not None and refusal is None:
-        refusal = _unfit(chosen, home, mounted)
+        refusal = _exposed(site, home) or _unfit(chosen, home, mounted)
     return Environment(
         distribution,
         site,
@@ -87,7 +108,7 @@ def user(uid: Optional[int] = None) -> str:
     """Return the name of a user, of the one that the agent runs as where none is given."""
     import pwd
 
-    uid = os.geteuid() if uid is None else uid
+    uid = os.getuid() if uid is None else uid
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -99,7 +120,7 @@ def with_patches(target: Optional[str], kept: str = "state.json") -> List[str]:
     found = []
     for site in _sites(target):
         folder = os.path.join(site, state.FOLDER)
-        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        for name in sorted(os.listdir(folder)) if facts.is_folder(folder) else ():
             known = forms.distribution(name) is None
             if known and os.path.isfile(os.path.join(folder, name, kept)):
                 found.append(name)
@@ -109,7 +130,7 @@ def with_patches(target: Optional[str], kept: str = "state.json") -> List[str]:
 def _sites(target: Optional[str]) -> List[str]:
     if not target:
         return folders.site_folders()
-    if not os.path.isdir(target):
+    if not facts.is_folder(target):
         raise RefusalError(
             "no-target",
             "there is no folder %s" % target,
@@ -126,7 +147,7 @@ def _states(
     found: Dict[str, Optional[Dict[str, Any]]] = {}
     refusal = None
     for site in sites:
-        if os.path.isdir(os.path.join(site, home)):
+        if facts.is_folder(os.path.join(site, home)):
             try:
                 found[site] = state.load(os.path.join(site, home))
             except RefusalError as error:
@@ -145,6 +166,29 @@ def _check(path: object) -> None:
         )
 
 
+def _exposed(site: str, home: str) -> Optional[RefusalError]:
+    """Return an error where some can write into the state that cannot write into the site."""
+    info, why = os.stat(site), None
+    own = os.path.join(site, state.FOLDER)
+    for folder in (own, os.path.join(site, home)):
+        found = facts.status(folder)
+        if found is None or info.st_mode & 0o022 or not stat.S_ISDIR(found.st_mode):
+            continue
+        if found.st_uid not in (info.st_uid, os.geteuid(), 0):
+            why = "%s belongs to %s" % (folder, user(found.st_uid))
+        elif found.st_mode & 0o002:
+            why = "anybody can write into %s" % folder
+    if why is None:
+        return None
+    mend = "see who did that, then: chown -R %s %s; chmod -R go-w %s"
+    return RefusalError(
+        "not-writable",
+        "the state in %s is not safe" % own,
+        why,
+        mend % (user(info.st_uid), own, own),
+    )
+
+
 def _unfit(
     chosen: Installed, home: str, mounted: Dict[str, Tuple[str, str]]
 ) -> Optional[RefusalError]:
@@ -158,12 +202,12 @@ def _unfit(
         own,
     )
     for folder in (os.path.join(site, home), own):
-        if os.path.islink(folder):
+        if facts.is_link(folder):
             why, mend = (
                 "%s is a symbolic link" % folder,
                 "remove it; patchq keeps its state in a folder",
             )
-        elif os.path.isdir(folder):
+        elif facts.is_folder(folder):
             real = os.path.realpath(folder)
             if os.stat(folder).st_dev != info.st_dev or real in mounted:
                 why, mend = "%s is a mount point of its own" % folder, "unmount it"

@@ -6,18 +6,22 @@ is its own. A folder on the way may be a link only while it stays inside.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
 import stat
 import sys
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from patchq.agent import protocol
 
 # linux/fs.h: _IOR('f', 1, long) on all but mips, powerpc and sparc, where reads are 2 << 29.
 _GETFLAGS = (0x80086601, 0x40086601)
 _IMMUTABLE, _APPEND = 0x10, 0x20
+_NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
+# No file that a patch or patchq touches is larger; it is held in memory.
+LARGEST, _CHUNK = 1 << 28, 1 << 20
 _QUIET = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
@@ -98,10 +102,79 @@ def look(full: str) -> Tuple[Facts, bytes]:
 
 
 def read(full: str, follow: bool = False) -> bytes:
-    """Return the bytes of a regular file, never through a link unless told to."""
+    """Return the bytes of a regular file, never through a link unless told to.
+
+    Anything else is refused: a pipe or a device would be read for ever, or in vain, and
+    some files of /proc have no end.
+    """
     handle = os.open(full, _QUIET | (0 if follow else os.O_NOFOLLOW))
-    with open(handle, "rb", buffering=0) as file:
-        return file.readall()
+    with named(full), open(handle, "rb", buffering=0) as file:
+        info = os.fstat(handle)
+        if not stat.S_ISREG(info.st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", full)
+        parts, size = [], info.st_size
+        part = file.read(size + 1) if size <= LARGEST else b""
+        while part:
+            parts.append(part)
+            size = sum(map(len, parts))
+            part = file.read(_CHUNK) if size <= LARGEST else b""
+        if size > LARGEST:
+            raise OSError(errno.EINVAL, "it has more than %d bytes" % LARGEST, full)
+        return b"".join(parts)
+
+
+@contextlib.contextmanager
+def named(full: str) -> Iterator[None]:
+    """Give a failed system call on a descriptor the name of its file."""
+    try:
+        yield
+    except OSError as error:
+        if not isinstance(error.filename, str):
+            error.filename = full
+        raise
+
+
+@contextlib.contextmanager
+def opened(full: str, handle: int) -> Iterator[None]:
+    """Close a descriptor in the end; a failed system call on it names the file."""
+    with named(full):
+        try:
+            yield
+        finally:
+            os.close(handle)
+
+
+def status(full: str, follow: bool = False) -> Optional[os.stat_result]:
+    """Return stat(2) of a path, None where nothing is there.
+
+    `os.path.exists` and its like say "no" of a disk that fails, too, and what is
+    taken for gone may be the only copy.
+    """
+    try:
+        return os.stat(full) if follow else os.lstat(full)
+    except ValueError:  # a NUL in it
+        return None
+    except OSError as error:
+        if error.errno not in _NOTHING:
+            raise
+        return None
+
+
+def exists(full: str) -> bool:
+    """Return whether a name is there, be it a dangling link."""
+    return status(full) is not None
+
+
+def is_folder(full: str) -> bool:
+    """Return whether a path is a folder, or a link to one."""
+    found = status(full, follow=True)
+    return found is not None and stat.S_ISDIR(found.st_mode)
+
+
+def is_link(full: str) -> bool:
+    """Return whether a path is a symbolic link."""
+    found = status(full)
+    return found is not None and stat.S_ISLNK(found.st_mode)
 
 
 def optional(full: str, follow: bool = False) -> Optional[bytes]:
@@ -122,7 +195,7 @@ def flags(full: str) -> Optional[str]:
         handle = os.open(full, _QUIET | os.O_NOFOLLOW)
     except OSError:
         return None
-    try:
+    with opened(full, handle):
         for request in _GETFLAGS:
             try:
                 found = fcntl.ioctl(handle, request, b"\0" * 8)
@@ -132,8 +205,6 @@ def flags(full: str) -> Optional[str]:
             return (
                 "immutable" if value & _IMMUTABLE else "append-only" if value & _APPEND else None
             )
-    finally:
-        os.close(handle)
     return None
 
 

@@ -251,8 +251,41 @@ COMMIT = record(
     entries=every(record(path=path, before=file_state, after=file_state)),
     stack=_STACK,
     patches=every(digest),
+    expect=record(),
     receipt=record(verb=text, queue=text, patches=_MOVED),
 )
 RECEIPT = record(
     id=text, time=text, verb=text, queue=text, patches=_MOVED, environment=maybe(text)
 )
+
+
+def _anything(_: Any) -> Optional[str]:
+    return None
+
+
+_ASKED = {
+    "op": text,
+    "target": maybe(text),
+    "paths": maybe(every(_anything)),  # `environment.locate` says what is wrong with one
+    "originals": maybe(every(text)),
+    "known": maybe(every(text)),
+    "want": maybe(every(text)),
+    "skip": maybe(every(text)),
+    "entries": every(record(path=_anything)),
+    "expect": record(),
+    "receipt": record(),
+    "force": maybe(one_of("old", "new")),
+}
+_NEEDED = {"records": ("op",), "survey": ("op", "distribution", "paths")}
+
+
+def request(value: Any) -> Optional[str]:
+    """Check that a request says what the operation needs, and nothing of another kind."""
+    for key in _NEEDED.get(str(value.get("op")), ("op", "distribution")):
+        if key not in value:
+            return "there is no %r" % key
+    for key in value:
+        reason = _of(key, _ASKED.get(key, _anything)(value[key]))
+        if reason is not None:
+            return reason
+    return None

@@ -20,9 +20,11 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 from patchq.agent import protocol, unlisted
 from patchq.agent.environment import locate
+from patchq.agent.facts import RefusalError
 
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _CHUNK = 1 << 20
+_NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENAMETOOLONG)
 # Names in one answer; how many more there are is told.
 _MOST = 2000
 _URLSAFE = bytes.maketrans(b"+/", b"-_")
@@ -73,15 +75,26 @@ def _rows(data: bytes) -> Iterator[Tuple[str, Tuple[str, int]]]:
     import csv  # heavy, and of use here only
 
     text = data.decode("utf-8", "surrogateescape")
-    for row in csv.reader(io.StringIO(text, newline="")):
-        if len(row) == 3 and _inside(row[0]):
-            kind, _, digest = row[1].partition("=")
-            size = int(row[2]) if row[2].isdigit() else 0
-            yield row[0], (digest if kind == "sha256" else "", size)
+    try:
+        for row in csv.reader(io.StringIO(text, newline="")):
+            if len(row) == 3 and _inside(row[0]):
+                kind, _, digest = row[1].partition("=")
+                plain = row[2].isdigit() and row[2].isascii() and len(row[2]) < 20
+                size = int(row[2]) if plain else 0
+                yield row[0], (digest if kind == "sha256" else "", size)
+    except csv.Error as error:
+        raise RefusalError(
+            "damaged-record",
+            "RECORD cannot be read",
+            "it is not CSV: %s" % error,
+            "reinstall the distribution",
+        ) from error
 
 
 def _inside(path: str) -> bool:
-    return bool(path) and not path.startswith("/") and ".." not in path.split("/")
+    if not path or path.startswith("/") or "\0" in path:
+        return False
+    return ".." not in path.split("/")
 
 
 def _written(digest: bytes) -> str:
@@ -94,7 +107,7 @@ def _digest(full: str, size: int) -> Optional[bytes]:
     try:
         handle = os.open(full, _OPEN)
     except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO):
+        if error.errno in _NOTHING:
             return None
         raise
     try:

@@ -6,6 +6,7 @@ name may own the same files, and it is served.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
@@ -48,7 +49,7 @@ class Owners(NamedTuple):
     others: Dict[str, str]
 
 
-def find(sites: Iterable[str], distribution: str, paths: Iterable[str]) -> Owners:
+def find(sites: List[str], distribution: str, paths: Iterable[str]) -> Owners:
     """Return the dist-info whose RECORD lists `paths`, else the one of that name."""
     wanted = list(paths)
     tops = {path.split("/")[0].encode("utf-8", "surrogateescape") for path in wanted}
@@ -64,6 +65,10 @@ def find(sites: Iterable[str], distribution: str, paths: Iterable[str]) -> Owner
                 if listed:
                     listing[site, folder] = listed
     order = [key for key in named if key in listing] + list(listing) + named
+    if len(named) > 1:
+        # The first folder on sys.path is the one that is imported; in it, who has the files.
+        ranks = {key: _agreement(key, listing.get(key, [])) for key in order}
+        order.sort(key=lambda key: (sites.index(key[0]), -ranks[key], -_written(key)))
     if not order:
         return Owners(None, (), {})
     site, folder = order[0]
@@ -76,6 +81,21 @@ def find(sites: Iterable[str], distribution: str, paths: Iterable[str]) -> Owner
                 twins.append(os.path.join(*key))
             others.update(dict.fromkeys(listed, key[1]))
     return Owners(chosen, tuple(dict.fromkeys(twins)), others)
+
+
+def _agreement(key: Tuple[str, str], listed: List[str]) -> int:
+    """Return how many of the listed files are there as this dist-info's RECORD has them."""
+    data = facts.optional(os.path.join(*key, "RECORD")) or b""
+    digests = {path: record.digest(data, path) for path in listed}
+    return sum(
+        digest is not None and facts.look(os.path.join(key[0], path))[0].sha256 == digest
+        for path, digest in digests.items()
+    )
+
+
+def _written(key: Tuple[str, str]) -> int:
+    found = facts.status(os.path.join(*key, "RECORD"))
+    return found.st_mtime_ns if found is not None else 0
 
 
 def refusal(
@@ -91,23 +111,49 @@ def refusal(
             "installed-twice",
             "%s is installed twice" % distribution,
             "%s is the one that is imported; also found: %s" % (where, ", ".join(owners.twins)),
-            "uninstall one of them, or name the folder with --target",
+            _one_of(owners.twins, chosen),
         )
-    if _editable(where):
+    if _editable(where, chosen.record or b""):
         return RefusalError(
             "editable",
             "%s is an editable install" % distribution,
             "its files are a work tree, which %s only points to" % where,
             "use git in that tree, or install the wheel",
         )
-    if chosen.record is None and chosen.installer != "patchq":
-        return RefusalError(
-            "no-record",
-            "%s has no RECORD" % where,
-            "without it nobody can tell which files belong to %s" % distribution,
-            "reinstall it with pip or uv",
-        )
-    return None if explicit else _managed(chosen, where, target)
+    return _unlisted(chosen, where, distribution) or (
+        None if explicit else _managed(chosen, where, target)
+    )
+
+
+def _one_of(twins: Tuple[str, ...], chosen: Installed) -> str:
+    """Return what to do about a second dist-info."""
+    beside = [twin for twin in twins if os.path.dirname(twin) == chosen.site]
+    if len(beside) < len(twins):
+        return "uninstall one of them, or name the folder with --target"
+    # `pip install --target --upgrade` and a copy over the tree leave the older one behind.
+    return "rm -r %s   # if those are of a version that was replaced" % " ".join(beside)
+
+
+def _unlisted(chosen: Installed, where: str, distribution: str) -> Optional[RefusalError]:
+    """Return why RECORD does not tell the files of a distribution, or None."""
+    data = chosen.record
+    what = why = None
+    if data is None:
+        what = None if chosen.installer == "patchq" else "%s has no RECORD" % where
+    elif not data.strip():
+        what = "RECORD in %s is empty" % where
+    elif any(b"\n" + start in b"\n" + data for start in _other_spellings(chosen.site)):
+        what = "RECORD in %s does not name files as installers do" % where
+        why = "its rows begin with / or ./ where paths count from site-packages"
+    if what is None:
+        return None
+    why = why or "without it nobody can tell which files belong to %s" % distribution
+    return RefusalError("no-record", what, why, "reinstall it with pip or uv")
+
+
+def _other_spellings(site: str) -> List[bytes]:
+    own = site.encode("utf-8", "surrogateescape") + b"/"
+    return [quote + start for start in (own, b"./") for quote in (b"", b'"')]
 
 
 def _managed(chosen: Installed, where: str, target: bool) -> Optional[RefusalError]:
@@ -144,7 +190,7 @@ def _absent(distribution: str, sites: List[str]) -> RefusalError:
     for site in sites:
         for name in os.listdir(site):
             stem, dot, kind = name.rpartition(".")
-            old = dot and kind in ("egg-info", "egg-link")
+            old = dot and kind in ("egg-info", "egg-link", "egg")
             if old and state.normalise(stem.split("-")[0]) == wanted:
                 return RefusalError(
                     "no-record",
@@ -162,7 +208,9 @@ def _absent(distribution: str, sites: List[str]) -> RefusalError:
 
 def _dist_infos(site: str) -> List[str]:
     try:
-        return sorted(name for name in os.listdir(site) if name.endswith(".dist-info"))
+        names = sorted(os.listdir(site))
+        # pip renames what it takes away to ~..., and minds nothing that is called so.
+        return [one for one in names if one.endswith(".dist-info") and not one.startswith("~")]
     except FileNotFoundError:
         return []
 
@@ -195,12 +243,15 @@ def _load(site: str, folder: str) -> Installed:
     )
 
 
-def _editable(where: str) -> bool:
+def _editable(where: str, rows: bytes) -> bool:
     data = facts.optional(os.path.join(where, "direct_url.json"), follow=True)
-    try:
-        return bool(json.loads(data or b"{}").get("dir_info", {}).get("editable"))
-    except (ValueError, AttributeError):
-        return False
+    with contextlib.suppress(ValueError, AttributeError, RecursionError):
+        if json.loads(data or b"{}").get("dir_info", {}).get("editable"):
+            return True
+    # Older tools leave no such note: a .pth line, or a finder, is all that there is of code.
+    names = [line.split(b",")[0] for line in rows.split(b"\n")]
+    lines = any(name.endswith(b".pth") and b"/" not in name for name in names)
+    return lines and not any(name.endswith(b".py") and b"/" in name for name in names)
 
 
 def _dpkg(where: str) -> Optional[str]:

@@ -123,7 +123,7 @@ def write(home: str, journal: Journal) -> None:
     document["entries"] = [entry._asdict() for entry in journal.entries]
     draft = os.path.join(home, "journal.new")
     handle = lock.own_file(home, draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    with stage.opened(draft, handle):
+    with facts.opened(draft, handle):
         write_all(handle, json.dumps(document, separators=(",", ":")).encode())
         os.fsync(handle)
     os.rename(draft, os.path.join(home, "journal"))
@@ -132,12 +132,12 @@ def write(home: str, journal: Journal) -> None:
 
 def decided(home: str) -> bool:
     """Return whether the transaction passed its commit point."""
-    return os.path.lexists(os.path.join(home, "journal.go"))
+    return facts.exists(os.path.join(home, "journal.go"))
 
 
 def finished(home: str) -> bool:
     """Return whether all is done but the clearing up."""
-    return decided(home) and not os.path.lexists(os.path.join(home, "journal"))
+    return decided(home) and not facts.exists(os.path.join(home, "journal"))
 
 
 def go(home: str) -> None:
@@ -172,7 +172,7 @@ def append(home: str, size: int, line: bytes) -> None:
     """Put a receipt at `size` bytes of the ledger; doing it twice is doing it once."""
     path = os.path.join(home, "ledger.jsonl")
     handle = lock.own_file(home, path)
-    with stage.opened(path, handle):
+    with facts.opened(path, handle):
         os.ftruncate(handle, size)
         os.lseek(handle, size, os.SEEK_SET)
         write_all(handle, line)
@@ -182,7 +182,8 @@ def append(home: str, size: int, line: bytes) -> None:
 def cut(home: str, size: int) -> None:
     """Take a receipt that must not stay from the ledger."""
     path = os.path.join(home, "ledger.jsonl")
-    if os.path.lexists(path) and os.path.getsize(path) > size:
+    found = facts.status(path)
+    if found is not None and (found.st_size > size or not size):
         if size:
             os.truncate(path, size)
             stage.sync(path)

@@ -184,17 +184,19 @@ def unsafe(path: str) -> Optional[str]:
     """
     if not path or path.startswith("/"):
         return "it is empty" if not path else "it is absolute"
-    if any("\ud800" <= char <= "\udfff" and not "\udc80" <= char <= "\udcff" for char in path):
-        return "it is not text"
-    if any(ord(char) < 32 or ord(char) == 127 for char in path):
-        return "it holds a control character"
+    plain_text = path.isascii() and path.isprintable()  # as most are: not looked at by character
+    if not plain_text:
+        if any("\ud800" <= char <= "\udfff" and not "\udc80" <= char <= "\udcff" for char in path):
+            return "it is not text"
+        if any(ord(char) < 32 or ord(char) == 127 for char in path):
+            return "it holds a control character"
     if "\\" in path or re.match(r"[A-Za-z]:", path):
         return "it holds a backslash or a drive letter"
     for part in path.split("/"):
         if part in ("", ".", ".."):
             return "it has a part %r" % part
-        plain = unicodedata.normalize("NFKC", _IGNORED.sub("", part)).casefold()
-        plain = plain.split(":")[0].rstrip(". ")
+        plain = part if plain_text else unicodedata.normalize("NFKC", _IGNORED.sub("", part))
+        plain = plain.casefold().split(":")[0].rstrip(". ")
         if plain in (".git", "git~1"):
             return "it names .git"
         if plain == ".patchq":

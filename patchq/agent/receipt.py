@@ -130,15 +130,16 @@ def second(entries: List[Entry], here: Environment, ledger: bytes) -> int:
     """Return a whole second, not in the future, that no touched path ever had as its mtime.
 
     The ledger holds every second that was given to a file, and is searched as text.
+    Bytecode has only 32 bits of a second.
     """
-    taken = {
-        kept["mtime_ns"] // 10**9 for kept in (here.state or {}).get("originals", {}).values()
-    }
+    originals = (here.state or {}).get("originals", {})
+    taken = {kept["mtime_ns"] // 10**9 % 2**32 for kept in originals.values()}
     for entry in entries:
         if entry.role == "file" and entry.before["kind"] != "absent":
-            taken.add(facts.look(here.at(entry.path))[0].mtime_ns // 10**9)
+            there = facts.status(here.at(entry.path), follow=True)
+            taken.add(there.st_mtime_ns // 10**9 % 2**32 if there is not None else 0)
     found = int(time.time())
-    while found in taken or b"%d" % found in ledger:
+    while found % 2**32 in taken or b"%d" % found in ledger:
         found -= 1
     return found
 

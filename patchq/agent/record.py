@@ -26,12 +26,14 @@ def row(path: str, sha256: Optional[str] = None, size: int = 0) -> bytes:
 
 def find(data: bytes, path: str) -> Optional[bytes]:
     """Return the row of `path` without its terminator, None where it is not listed."""
-    start = row(path)[:-1]
-    at = 0 if data.startswith(start) else data.find(b"\n" + start) + 1
-    if at == 0 and not data.startswith(start):
-        return None
-    end = data.find(b"\n", at)
-    return data[at : len(data) if end < 0 else end].rstrip(b"\r")
+    name = row(path)[:-2]
+    # Some tools quote what needs no quotes.
+    for start in (name + b",",) if name.startswith(b'"') else (name + b",", b'"%s",' % name):
+        at = 0 if data.startswith(start) else data.find(b"\n" + start) + 1
+        if at or data.startswith(start):
+            end = data.find(b"\n", at)
+            return data[at : len(data) if end < 0 else end].rstrip(b"\r")
+    return None
 
 
 def digest(data: bytes, path: str) -> Optional[str]:
@@ -79,7 +81,7 @@ def update(data: bytes, rows: Mapping[str, Optional[bytes]]) -> bytes:
 
 
 def _name(line: bytes) -> bytes:
-    """Return the first field of a row as it is written, quotes included."""
+    """Return the first field of a row as `row` writes it: in quotes where it needs them."""
     if not line.startswith(b'"'):
         return line.partition(b",")[0]
     at = 1
@@ -88,5 +90,6 @@ def _name(line: bytes) -> bytes:
         if at < 0:
             return line
         if line[at + 1 : at + 2] != b'"':
-            return line[: at + 1]
+            bare = line[1:at]
+            return line[: at + 1] if b"," in bare or b'"' in bare else bare
         at += 2

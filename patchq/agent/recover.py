@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional, Sequence
 
 from patchq.agent import (
     environment,
     facts,
+    guise,
     journal,
     lock,
     protocol,
     receipt,
+    remains,
     renames,
     scan,
     stage,
@@ -20,14 +22,14 @@ from patchq.agent import (
 )
 from patchq.agent.environment import Environment
 from patchq.agent.facts import RefusalError
-from patchq.agent.journal import Journal
+from patchq.agent.journal import Entry, Journal
 from patchq.agent.renames import Ground
 
 
 def recover(request: Mapping[str, Any]) -> Dict[str, Any]:
     """Finish or undo what was interrupted; set aside what lost its distribution."""
     here = environment.locate(dict(request, paths=[]))
-    if not os.path.isdir(here.home):
+    if not facts.is_folder(here.home):
         return {"outcome": "nothing", "paths": []}
     if here.refusal is not None and here.refusal.word == "not-writable":
         raise here.refusal
@@ -43,12 +45,16 @@ def resume(here: Environment, by: Mapping[str, Any], force: Optional[str]) -> Di
     found = journal.load(here.home)
     if found is None:
         return _without_journal(here, by)
+    if not guise.fits(here.site, [entry.path for entry in found.entries]):
+        guise.regain()
+    # Who was stopped may not have come to it: what decides must not come or go any more.
+    stage.sync(here.home)
     paths = [entry.path for entry in found.entries if entry.role == "file"]
     finished = journal.finished(here.home)
-    gone = not os.path.isdir(os.path.join(here.site, found.dist_info["name"]))
+    gone = not facts.is_folder(os.path.join(here.site, found.dist_info["name"]))
     if not finished and (gone or (force is None and _lost(ground, found))):
         reason = "%s is not the one that it was made for" % found.dist_info["name"]
-        return _set_aside(here, by, found.id, reason, paths)
+        return _set_aside(here, by, found.id, reason, found.entries)
     verify.reachable(here.site, found.entries, found.modules)
     if finished:
         renames.settle(ground, found)
@@ -77,7 +83,7 @@ def _without_journal(here: Environment, by: Mapping[str, Any]) -> Dict[str, Any]
     reason = scan.orphaned(here)
     if reason is not None:
         assert here.state is not None
-        return _set_aside(here, by, str(here.state["generation"]), reason, [])
+        return _set_aside(here, by, str(here.state["generation"]), reason)
     renames.clear_stage(Ground(here.site, here.home))
     return {"outcome": "nothing", "paths": []}
 
@@ -128,34 +134,49 @@ def _lost(ground: Ground, found: Journal) -> bool:
 
 
 def _set_aside(
-    here: Environment, by: Mapping[str, Any], name: str, reason: str, paths: List[str]
+    here: Environment, by: Mapping[str, Any], name: str, reason: str, entries: Sequence[Entry] = ()
 ) -> Dict[str, Any]:
-    """Move journal, state and originals where nothing reads them; the ledger tells it."""
+    """Move journal, state and originals where nothing reads them; the ledger tells it.
+
+    What the patches created and no installer took away goes (`patchq.agent.remains`).
+    `entries`: those of the journal.
+    """
     home = here.home
     lock.make_folder(home + "/aside", os.stat(home))
     target = home + "/aside/" + name
     number = 0
-    while os.path.lexists(target):
+    while facts.exists(target):
         number += 1
         target = "%s/aside/%s.%d" % (home, name, number)
     lock.make_folder(target, os.stat(home))
     ledger = state.ledger(home)
+    more = {e.path: e.after["sha256"] for e in entries if e.role == "file" and _makes(e)}
+    left = remains.files(here, more) + remains.modes(here)
+    if left:
+        reason += "; taken away as well: %s" % ", ".join(left)
     written = receipt.set_aside(here, by, target, reason, ledger)
     # Before it is done: a stop in between is told twice then, not never.
     journal.append(home, len(ledger), state.dump(written))
+    remains.remove(here, more, [e.path for e in entries if e.role == "folder" and _makes(e)])
+    # The journal goes first: stopped in between, nobody goes on with a part. State goes last.
     for part in (
+        "journal.go",
+        "journal",
+        "journal.new",
         "stage",
         "originals",
         "patches.json",
         "state.json",
-        "journal.new",
-        "journal",
-        "journal.go",
     ):
-        if os.path.lexists(os.path.join(home, part)):
+        if facts.exists(os.path.join(home, part)):
             os.rename(os.path.join(home, part), os.path.join(target, part))
     stage.sync(home)
-    return {"outcome": "set aside", "paths": paths, "where": target}
+    paths = [entry.path for entry in entries if entry.role == "file"]
+    return {"outcome": "set aside", "paths": paths, "where": target, "removed": left}
+
+
+def _makes(entry: Entry) -> bool:
+    return bool(entry.before["kind"] == "absent" and entry.after["kind"] != "absent")
 
 
 def told(request: Mapping[str, Any]) -> Dict[str, Any]:

@@ -9,12 +9,11 @@ one holds for the other.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import stat
-from typing import List, NamedTuple, Optional
+from typing import Callable, List, NamedTuple, Optional
 
-from patchq.agent import bytecode, facts, journal, lock, stage
+from patchq.agent import bytecode, facts, grafts, journal, lock, stage
 from patchq.agent.facts import RefusalError
 from patchq.agent.journal import Entry, Journal
 
@@ -32,7 +31,7 @@ class Ground(NamedTuple):
     def staged(self, name: Optional[str]) -> Optional[str]:
         """Return the absolute path of a name in stage/, None for none and for one that is gone."""
         full = None if name is None else self.home + "/stage/" + name
-        return full if full is not None and os.path.lexists(full) else None
+        return full if full is not None and facts.exists(full) else None
 
     def kept(self, name: str) -> str:
         """Return the absolute path of a name in originals/."""
@@ -41,16 +40,18 @@ class Ground(NamedTuple):
 
 def forward(ground: Ground, found: Journal, force: bool = False) -> None:
     """Do the renames that are not done, then bytecode, ledger and barrier 2."""
+    grafts.fill(ground.site, ground.home + "/stage", found.entries)
+    taken = False
     for entry in found.entries:
-        if not _is_removed_folder(entry):
+        if not taken and entry.role == "file" and entry.after["kind"] == "absent":
+            _take(ground, found, grafts.is_removed, lambda one: _is_gone(ground, one, force))
+            taken = True
+        if not grafts.is_removed(entry):
             _swap(ground, entry, force)
     receipt = ground.staged("receipt")
     if receipt is not None:
         journal.append(ground.home, found.ledger, facts.read(receipt))
     _sweep(ground, found)
-    for entry in reversed(found.entries):
-        if _is_removed_folder(entry):
-            _remove_folder(ground.live(entry))
     _sync_folders(ground, found)
 
 
@@ -66,17 +67,17 @@ def settle(ground: Ground, found: Journal) -> None:
     for name in found.drop:
         journal.remove(ground.kept(name))
     _sweep(ground, found)  # again: a process that read a module meanwhile may have written one
-    if os.path.isdir(ground.home + "/originals"):
+    if facts.is_folder(ground.home + "/originals"):
         stage.sync(ground.home + "/originals")
     clear_stage(ground)
     journal.revoke(ground.home)
 
 
-def undo(ground: Ground, found: Journal, force: bool = False) -> None:
+def undo(ground: Ground, found: Journal, force: bool = False, renamed: bool = True) -> None:
     """Give every name back what it had, last first; the journal goes last.
 
-    RECORD lists every file at any moment here, too: with rows that were added it
-    gets them again first, and what it had last.
+    Where nothing was `renamed` yet, compiled files stay. RECORD lists every file at any
+    moment here, too: with rows that were added it gets them again first, and what it had last.
 
     Raises:
         RefusalError: somebody else's file is where one should go back; what was there
@@ -87,20 +88,21 @@ def undo(ground: Ground, found: Journal, force: bool = False) -> None:
         again = ground.staged(plus(entry))
         if again is not None and _is_after(ground, entry, force):
             os.rename(again, ground.live(entry))
+    grafts.put_back(ground.site, ground.home + "/stage", found.entries)
     for entry in found.entries:
-        if _is_removed_folder(entry):
+        if grafts.is_removed(entry):
             live = ground.live(entry)
             stage.make_folder(live, entry.before, os.path.dirname(live))
+    _take(ground, found, grafts.is_made, lambda one: _is_after(ground, one, force))
     stuck = []
     for entry in reversed(found.entries):
         if entry.role != "folder" and entry not in widened and not _restore(ground, entry, force):
             stuck.append(entry.path)
     back = {e.path for e in found.entries if e.role == "bytecode" and e.before["sha256"]}
-    bytecode.sweep(ground.site, found.modules, back)
+    bytecode.sweep(ground.site, found.modules if renamed else (), back)
     for entry in reversed(found.entries):
-        made = entry.role == "folder" and entry.before["kind"] == "absent"
-        if made and ground.staged(entry.new) is None:
-            _remove_folder(ground.live(entry))
+        if grafts.is_made(entry) and ground.staged(entry.new) is None:
+            grafts.remove(ground.live(entry))
     stuck += [entry.path for entry in widened if not _restore(ground, entry, force)]
     journal.cut(ground.home, found.ledger)
     _sync_folders(ground, found)
@@ -132,11 +134,11 @@ def clear_stage(ground: Ground) -> None:
     for name in journal.names(folder):
         full = os.path.join(folder, name)
         if stat.S_ISDIR(os.lstat(full).st_mode):
-            os.rmdir(full)
+            grafts.clear(full)
         else:
             os.unlink(full)
     _rmdir(folder)
-    if not os.path.lexists(ground.home + "/state.json") and not journal.names(ground.kept("")):
+    if not facts.exists(ground.home + "/state.json") and not journal.names(ground.kept("")):
         _rmdir(ground.home + "/originals")
 
 
@@ -144,11 +146,11 @@ def _swap(ground: Ground, entry: Entry, force: bool) -> None:
     """Bring one entry to its after-state, if it is not there."""
     live, new = ground.live(entry), ground.staged(entry.new)
     if entry.after["kind"] == "absent":
-        if os.path.lexists(live):
+        if facts.exists(live):
             _expect_before(ground, entry, force)
             os.unlink(live)
     elif new is not None:
-        if entry.role == "folder" and os.path.isdir(live):
+        if entry.role == "folder" and facts.is_folder(live):
             os.rmdir(new)
         elif _same(new, live):
             os.unlink(new)  # rename between two names of one inode does nothing (POSIX)
@@ -180,7 +182,7 @@ def _restore(ground: Ground, entry: Entry, force: bool) -> bool:
     elif (
         entry.before["kind"] == "absent"
         and new is None
-        and os.path.lexists(live)
+        and facts.exists(live)
         and _is_after(ground, entry, force)
     ):
         os.unlink(live)
@@ -228,7 +230,7 @@ def _is_after(ground: Ground, entry: Entry, force: bool) -> bool:
     live = ground.live(entry)
     if force:
         return True
-    if not os.path.isdir(os.path.dirname(live)):
+    if not facts.is_folder(os.path.dirname(live)):
         return False
     if entry.role in ("own", "bytecode") or _is_given(ground, entry):
         return True
@@ -251,46 +253,43 @@ def _is_given(ground: Ground, entry: Entry) -> bool:
 
 
 def _sweep(ground: Ground, found: Journal) -> None:
-    """Remove compiled files of the touched modules, but those that were just given back."""
+    """Remove compiled files of touched modules, but those just given back; then their folders."""
     given = {e.path for e in found.entries if e.role == "bytecode" and e.after["sha256"]}
     bytecode.sweep(ground.site, found.modules, given)
+    for entry in reversed(found.entries):
+        if grafts.is_removed(entry):
+            grafts.remove(ground.live(entry))
 
 
-def _is_removed_folder(entry: Entry) -> bool:
-    return entry.role == "folder" and entry.after["kind"] == "absent"
+def _take(
+    ground: Ground, found: Journal, tops: Callable[[Entry], bool], ours: Callable[[Entry], bool]
+) -> None:
+    grafts.take(ground.site, ground.home + "/stage", found, tops, ours)
+
+
+def _is_gone(ground: Ground, entry: Entry, force: bool) -> bool:
+    """Return whether an entry is a file that is to go, and is as it was."""
+    return entry.after["kind"] == "absent" and (force or _is_before(ground.live(entry), entry))
 
 
 def _same(one: str, other: str) -> bool:
-    try:
-        return os.path.samestat(os.lstat(one), os.lstat(other))
-    except (FileNotFoundError, NotADirectoryError):
-        return False
+    first, second = facts.status(one), facts.status(other)
+    return first is not None and second is not None and os.path.samestat(first, second)
 
 
 def _make_parents(live: str) -> None:
     """Make the folders again that a file needs that must go back, like the nearest one."""
     parent = os.path.dirname(live)
-    if not os.path.isdir(parent):
+    if not facts.is_folder(parent):
         _make_parents(parent)
         lock.make_folder(parent, os.stat(os.path.dirname(parent)))
 
 
-def _remove_folder(folder: str) -> None:
-    """Remove a folder that patchq made, if nobody put anything into it."""
-    try:
-        bytecode.clear(folder)
-        os.rmdir(folder)
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-            raise
-
-
 def _sync_folders(ground: Ground, found: Journal) -> None:
+    # A folder may be a link that stays inside; `patchq.agent.verify.reachable` has looked.
     folders = {os.path.dirname(ground.live(entry)) for entry in found.entries}
-    for folder in sorted(folders):
-        if os.path.isdir(folder):
+    for folder in sorted(set(map(os.path.realpath, sorted(folders)))):
+        if facts.is_folder(folder):
             stage.sync(folder)
 
 

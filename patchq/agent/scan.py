@@ -8,23 +8,53 @@ import sys
 import time
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from patchq.agent import facts, obstacles, protocol, record, state
+from patchq.agent import facts, holder, obstacles, protocol, record, remains, state
 from patchq.agent.environment import Environment, locate, user, with_patches
 from patchq.agent.facts import Facts
 
 Message = protocol.Message
 # Bytes of receipts in one answer: a quarter of what a frame's JSON may have.
 LEDGER_ROOM = 4 << 20
+# How often a survey looks again where somebody wrote meanwhile.
+_LOOKS = 5
 
 
 def survey(request: Message) -> Tuple[Message, Dict[str, bytes]]:
-    """Answer what is installed, what the paths hold, and what patchq remembers."""
-    here = locate(request)
+    """Answer what is installed, what the paths hold, and what patchq remembers.
+
+    All of one moment: a transaction that came to its end in between is looked at anew.
+    """
+    for _ in range(_LOOKS):
+        here = locate(request)
+        began = facts.status(here.home)
+        answer = _seen(request, here)
+        ended = facts.status(here.home)
+        same = began is ended or (began and ended and began.st_mtime_ns == ended.st_mtime_ns)
+        if same and not moved(here):
+            break
+    return answer
+
+
+def moved(here: Environment) -> bool:
+    """Return whether somebody changed what is recorded since the environment was found."""
+    if here.installed is not None:
+        now = facts.optional(os.path.join(here.site, here.installed.folder, "RECORD"))
+        if now != here.installed.record:
+            return True
+    try:
+        return state.load(here.home) != here.state
+    except facts.RefusalError:
+        return here.state is not None  # else it was damaged before, and `locate` says so
+
+
+def _seen(request: Message, here: Environment) -> Tuple[Message, Dict[str, bytes]]:
     known = request.get("known")
     want = request.get("want") or ()
     paths = list(request["paths"])
     if here.state is not None:
-        paths = list(dict.fromkeys(paths + list(here.state["originals"])))
+        paths += here.state["originals"]
+        paths += [change[0] for patch in here.state["stack"] for change in patch["changes"]]
+        paths = list(dict.fromkeys(paths))
     files: Dict[str, Any] = {}
     blobs: Dict[str, bytes] = {}
     folder_problems: Dict[str, Optional[str]] = {}
@@ -34,7 +64,7 @@ def survey(request: Message) -> Tuple[Message, Dict[str, bytes]]:
         if known is not None and found.sha256 is not None and found.sha256 not in known:
             blobs[found.sha256] = data
     unfinished = state.interrupted(here.home)
-    busy = state.writer(here.home) if unfinished else None
+    busy = holder.writer(here.home) if unfinished else None
     receipts, broken = _ledger(here, want, unfinished)
     answer = {
         "python": {
@@ -153,7 +183,7 @@ def kept(here: Environment, path: str) -> Tuple[Facts, bytes]:
     if entry is None or entry["name"] is None:
         return Facts("absent"), b""
     full = here.home + "/originals/" + entry["name"]
-    if not os.path.islink(full):
+    if not facts.is_link(full):
         return facts.look(full)
     if entry["kind"] != "link":
         return Facts("other"), b""
@@ -169,16 +199,34 @@ def orphaned(here: Environment) -> Optional[str]:
     wrote, now_there = here.state["dist_info"], here.installed
     if now_there is None:
         return "%s is not installed any more" % wrote["name"]
-    if now_there.metadata != wrote["metadata"] or now_there.folder != wrote["name"]:
+    record_now = None if now_there.record is None else protocol.sha256(now_there.record)
+    # uv's METADATA may be a link into a cache that was cleared; RECORD never is one.
+    dangles = now_there.metadata is None and record_now == wrote["record"]
+    if now_there.folder != wrote["name"] or not (
+        dangles or now_there.metadata == wrote["metadata"]
+    ):
         return "%s is there, the patches were put into %s" % (now_there.folder, wrote["name"])
-    if now_there.record is None or protocol.sha256(now_there.record) == wrote["record"]:
+    if record_now is None or record_now == wrote["record"]:
         return None
     after = {path: new for patch in here.state["stack"] for path, _, new in patch["changes"]}
+    modes, gone = remains.modes(here), False
     for path, new in after.items():
-        found, _ = facts.look(here.at(path))
-        if found.wire() == new and new != first_state(here, path):
-            return None
-    return "RECORD and every patched file were replaced: %s was reinstalled" % wrote["name"]
+        first = first_state(here, path)
+        # A copy over the tree takes no file away, and may leave the mode of one.
+        made = first is not None and first[2] is None
+        made = made and record.find(now_there.record or b"", path) is None
+        if new != first and not made and path not in modes:
+            gone = True
+            if facts.look(here.at(path))[0].wire() == new:
+                return None
+    if not gone:
+        return None
+    files = remains.files(here) + modes
+    still = "; left of the patches: %s" % ", ".join(files[:5]) if files else ""
+    return "RECORD and every patched file were replaced: %s was reinstalled%s" % (
+        wrote["name"],
+        still,
+    )
 
 
 def first_state(here: Environment, path: str) -> Optional[List[Any]]:

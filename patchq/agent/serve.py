@@ -15,7 +15,7 @@ import signal
 import sys
 from typing import Any, BinaryIO, Callable, Dict, Optional, Tuple
 
-from patchq.agent import protocol, scan
+from patchq.agent import forms, guise, protocol, scan
 from patchq.agent.facts import RefusalError
 
 DEADLINE = 120
@@ -30,7 +30,15 @@ _OS_WORDS = {
     errno.EROFS: ("read-only", "mount it writable, or change the image it comes from"),
     errno.EACCES: ("not-permitted", "run patchq as the user that owns the environment"),
     errno.EPERM: ("not-permitted", "run patchq as the user that owns the environment"),
+    errno.EIO: ("disk", "look after that disk (dmesg), then run it again"),
+    errno.ENOMEM: ("no-memory", "free some memory, then run it again"),
+    errno.EMFILE: ("too-many-files", "raise the limit (ulimit -n), then run it again"),
+    errno.EXDEV: ("another-disk", "put that folder on the disk of its environment"),
+    errno.ENAMETOOLONG: ("path-too-long", "move the environment to a shorter path"),
+    errno.ENFILE: ("too-many-files", "close some files of that machine, then run it again"),
 }
+
+_OPS = ("survey", "read", "records", "hash", "commit", "recover", "settle")
 
 Answer = Tuple[Dict[str, Any], Dict[str, bytes]]
 
@@ -61,6 +69,13 @@ def _prepare() -> None:
 def answer(request: Dict[str, Any], blobs: Dict[str, bytes]) -> Answer:
     """Return the answer to one request; raises `RefusalError`."""
     op = request.get("op")
+    if op not in _OPS:
+        raise RefusalError(
+            "unknown-op", "the agent does not know %r" % op, "it is older", "use one patchq"
+        )
+    reason = forms.request(request)
+    if reason is not None:
+        raise RefusalError("bad-request", "this is no request", reason, "report a bug")
     if op == "survey":
         return scan.survey(request)
     if op == "read":
@@ -71,10 +86,6 @@ def answer(request: Dict[str, Any], blobs: Dict[str, bytes]) -> Answer:
         from patchq.agent import hashes
 
         return hashes.answer(request)
-    if op not in ("commit", "recover", "settle"):
-        raise RefusalError(
-            "unknown-op", "the agent does not know %r" % op, "it is older", "use one patchq"
-        )
     try:
         from patchq.agent import recover, settle, transact
     except ImportError as error:
@@ -91,12 +102,17 @@ def answer(request: Dict[str, Any], blobs: Dict[str, bytes]) -> Answer:
 def respond(request: Dict[str, Any], blobs: Dict[str, bytes]) -> Answer:
     """Return the answer as it is sent: ``ok``, or an ``error`` with word, what, why, mend."""
     try:
-        done, contents = answer(request, blobs)
+        try:
+            done, contents = answer(request, blobs)
+        finally:
+            guise.regain()
         return {"ok": done}, contents
     except RefusalError as refusal:
         return {"error": refusal.to_json()}, {}
     except OSError as error:
         return {"error": _of_os(error).to_json()}, {}
+    except MemoryError:
+        return {"error": _of_os(OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))).to_json()}, {}
     except Exception as error:
         # One bad request must not take the conversation along; the text travels to a report file.
         import traceback

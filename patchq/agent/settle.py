@@ -24,7 +24,7 @@ def settle(request: Mapping[str, Any]) -> Dict[str, Any]:
     """
     verify.identity(request)
     here = environment.locate(dict(request, paths=[]))
-    there = os.path.isdir(here.home)
+    there = facts.is_folder(here.home)
     if there:
         verify.own_folders(here.home)
     found = _find(here, request["id"])

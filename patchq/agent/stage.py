@@ -13,13 +13,52 @@ import errno
 import os
 import stat
 import struct
-from typing import Any, Iterator, Mapping, Optional, Tuple
+from typing import Any, List, Mapping, Optional, Tuple
 
 from patchq.agent import facts
 
 _NO_LINK = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 _NO_ATTRIBUTES = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENODATA, errno.ENOSYS)
 _ACCESS, _DEFAULT = "system.posix_acl_access", "system.posix_acl_default"
+
+
+class Unsynced:
+    """New files that are written and wait for their fsync: many cost one commit of a file system.
+
+    Each is fsynced by the very description that wrote it, so that no error of the disk is
+    lost, and all are when the context ends well.
+    """
+
+    _MOST = 32
+
+    def __init__(self) -> None:
+        self._held: List[Tuple[str, int]] = []
+
+    def add(self, path: str, handle: int) -> None:
+        """Take a written file, and let the disk begin with it."""
+        held = os.dup(handle)
+        self._held.append((path, held))
+        with contextlib.suppress(OSError):  # a hint, not every file system takes it
+            os.posix_fadvise(held, 0, 0, os.POSIX_FADV_DONTNEED)
+        if len(self._held) >= self._MOST:
+            self._sync()
+
+    def __enter__(self) -> Unsynced:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if error is None:
+            self._sync()
+        for _, handle in self._held:
+            with contextlib.suppress(OSError):
+                os.close(handle)
+        self._held = []
+
+    def _sync(self) -> None:
+        while self._held:
+            path, handle = self._held.pop(0)
+            with facts.opened(path, handle):
+                os.fsync(handle)
 
 
 def write(
@@ -30,14 +69,16 @@ def write(
     mtime: Optional[int] = None,
     like: Optional[str] = None,
     folder: Optional[str] = None,
+    unsynced: Optional[Unsynced] = None,
 ) -> None:
     """Make a new file with the owner, group and mode of `after`, and fsync it.
 
     `mtime`: nanoseconds. `like`: file whose extended attributes it gets.
     `folder`: folder whose default ACL it gets, for a file that is new there.
+    `unsynced`: who does the fsync, with that of other files.
     """
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with opened(path, handle):
+    with facts.opened(path, handle):
         at = 0
         while at < len(data):
             at += os.write(handle, data[at:] if at else data)
@@ -51,21 +92,10 @@ def write(
             _inherit(folder, handle, after["mode"])
         if mtime is not None:
             os.utime(handle, ns=(mtime, mtime))
-        os.fsync(handle)
-
-
-@contextlib.contextmanager
-def opened(path: str, handle: int) -> Iterator[None]:
-    """Close a descriptor in the end; a failed system call on it names the file."""
-    try:
-        try:
-            yield
-        finally:
-            os.close(handle)
-    except OSError as error:
-        if not isinstance(error.filename, str):
-            error.filename = path
-        raise
+        if unsynced is not None:
+            unsynced.add(path, handle)
+        else:
+            os.fsync(handle)
 
 
 def make_folder(path: str, after: Mapping[str, Any], parent: str) -> None:
@@ -87,13 +117,18 @@ def make_folder(path: str, after: Mapping[str, Any], parent: str) -> None:
     if inherited is not None:
         os.setxattr(path, _DEFAULT, inherited)
         os.setxattr(path, _ACCESS, inherited)
+    sync(path)
 
 
 def second_name(source: str, name: str) -> str:
-    """Give the inode at `source` a second name; return "inode", or "copy" where it is a copy."""
+    """Give the inode at `source` a second name; return "inode", or "copy" where it is a copy.
+
+    A link to a lower layer's file (overlayfs) may copy it up: then it has another inode.
+    """
+    before = os.lstat(source)
     try:
         os.link(source, name, follow_symlinks=False)
-        return "inode"
+        return "inode" if os.path.samestat(before, os.lstat(source)) else "copy"
     except OSError as error:
         if error.errno not in _NO_LINK:
             raise
@@ -109,6 +144,8 @@ def copy(source: str, name: str, mtime: Optional[int] = None) -> None:
     if found.target is not None:
         os.symlink(found.target, name)
         os.chown(name, found.uid, found.gid, follow_symlinks=False)
+        wanted = os.lstat(source).st_mtime_ns if mtime is None else mtime
+        os.utime(name, ns=(wanted, wanted), follow_symlinks=False)
         return
     after = {"uid": found.uid, "gid": found.gid, "mode": found.mode}
     write(name, data, after, mtime=found.mtime_ns if mtime is None else mtime, like=source)
@@ -118,8 +155,8 @@ def copy(source: str, name: str, mtime: Optional[int] = None) -> None:
 
 def sync(path: str) -> None:
     """Wait until a file, or a folder's names, are on the disk."""
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    with opened(path, handle):
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with facts.opened(path, handle):
         try:
             os.fsync(handle)
         except OSError as error:
@@ -143,7 +180,7 @@ def with_execution(mode: int, executable: bool) -> int:
 
 
 def _copy_attributes(like: str, handle: int) -> None:
-    if os.path.islink(like):
+    if facts.is_link(like):
         return
     try:
         names = os.listxattr(like)

@@ -56,6 +56,8 @@ SCHEMA = 1
 FOLDER = ".patchq"
 # A patch is far smaller; what unpacks to more is none.
 _TEXT_LIMIT = 1 << 26
+# Digits; none of ours has more than 20.
+_DIGITS = 100
 
 
 def normalise(name: str) -> str:
@@ -137,25 +139,6 @@ def receipt_of(line: bytes) -> Optional[Dict[str, Any]]:
     return dict(found) if forms.RECEIPT(found) is None else None
 
 
-def writer(folder: str) -> Optional[Dict[str, Any]]:
-    """Return who holds the writer's lock at this moment, None where nobody does."""
-    import fcntl
-
-    try:
-        handle = os.open(os.path.join(folder, "lock"), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return said(os.read(handle, 1 << 16))
-    except OSError:
-        return None
-    finally:
-        os.close(handle)
-    return None
-
-
 def said(data: bytes) -> Dict[str, Any]:
     """Return what a lock's text says of its holder, nothing where it is no such text."""
     try:
@@ -182,7 +165,7 @@ def effect(stack: List[Dict[str, Any]]) -> str:
 def interrupted(folder: str) -> Optional[Dict[str, Any]]:
     """Return what a journal says of an unfinished transaction, None where there is none."""
     name = os.path.join(folder, "journal")
-    go = os.path.lexists(name + ".go")
+    go = facts.exists(name + ".go")
     found = _document(name, forms.INTERRUPTED)
     if found is None and go:
         found = _document(name + ".go", forms.INTERRUPTED)
@@ -205,13 +188,20 @@ def damaged(path: str, why: str) -> RefusalError:
 def decoded(data: bytes) -> Any:
     """Return a JSON document; raises `ValueError` for what no document of ours can be."""
     try:
-        found = json.loads(data.decode())
+        found = json.loads(data.decode(), parse_int=_whole)
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
     reason = forms.lossless(found)
     if reason is not None:
         raise ValueError(reason)
     return found
+
+
+def _whole(digits: str) -> int:
+    """Return a number; Python before 3.11 takes hours for one of some million digits."""
+    if len(digits) > _DIGITS:
+        raise ValueError("a number has %d digits" % len(digits))
+    return int(digits)
 
 
 def parse(path: str, data: bytes, form: forms.Check) -> Dict[str, Any]:

@@ -10,12 +10,14 @@ back, then undoes; one while clearing up is told as `pending`, never undone.
 from __future__ import annotations
 
 import binascii
+import contextlib
 import os
-from typing import Any, Dict, Mapping, Optional, Tuple
+from typing import Any, Dict, Mapping, Optional
 
 from patchq.agent import (
     changes,
     environment,
+    facts,
     journal,
     lock,
     receipt,
@@ -42,9 +44,9 @@ def commit(request: Mapping[str, Any], blobs: Mapping[str, bytes]) -> Dict[str, 
     since = scan.now()
     who = str(request["receipt"].get("who") or environment.user())
     told = {"who": who, "host": os.uname().nodename, "pid": os.getpid(), "since": since}
-    if os.path.isdir(here.home):
+    if facts.is_folder(here.home):
         verify.same_as_surveyed(here)
-    with lock.Lock(here.home, told):
+    with lock.Lock(here.home, told) as held:
         recover.clear_up(here)
         receipt.unsettled(request, state.ledger(here.home))
         verify.same_as_surveyed(here)
@@ -54,7 +56,7 @@ def commit(request: Mapping[str, Any], blobs: Mapping[str, bytes]) -> Dict[str, 
         verify.room(here, request, blobs)
         planned = changes.plan(here, request, found, blobs)
         verify.reachable(here.site, planned.entries, planned.modules)
-        return _Transaction(here, request, blobs, planned, since, who).run()
+        return _Transaction(here, request, blobs, planned, told, held).run()
 
 
 # What an undo and the clearing up may meet: their failure is told, never hidden by another.
@@ -78,18 +80,20 @@ class _Transaction:
         request: Mapping[str, Any],
         blobs: Mapping[str, bytes],
         planned: Changes,
-        since: str,
-        who: str,
+        told: Mapping[str, Any],
+        held: lock.Lock,
     ) -> None:
         assert here.installed is not None
         self.here, self.request, self.blobs, self.planned = here, request, blobs, planned
-        self.ground = Ground(here.site, here.home)
+        self.ground, self.held = Ground(here.site, here.home), held
         self.ledger = state.ledger(here.home)
         self.kept: Dict[str, str] = {}
+        self.decided = False
         self.mtime = receipt.second(planned.entries, here, self.ledger)
         self.dist_info = os.path.join(here.site, here.installed.folder)
         self.handle = os.open(self.dist_info, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
-        info = os.fstat(self.handle)
+        with facts.named(self.dist_info):
+            info = os.fstat(self.handle)
         identity = {
             "name": here.installed.folder,
             "metadata": here.installed.metadata,
@@ -98,23 +102,26 @@ class _Transaction:
         self.journal = Journal(
             id=request.get("id") or binascii.hexlify(os.urandom(8)).decode(),
             verb=str(request["receipt"]["verb"]),
-            since=since,
-            who=who,
+            since=told["since"],
+            who=told["who"],
             generation=here.state["generation"] if here.state else 0,
             dist_info=identity,
             ledger=len(self.ledger),
             modules=tuple(planned.modules),
             drop=tuple(planned.drop),
-            entries=tuple(planned.entries) + self._own_entries(),
+            entries=tuple(planned.entries) + changes.own(here, planned),
         )
 
     def run(self) -> Dict[str, Any]:
         """Run all steps; undo on any failure before the end of the renames."""
         home, ground = self.here.home, self.ground
         with self:
+            self.held.check()
             self._prepare()
             written = self._stage()
+            self.held.check()
             verify.no_installer(self.handle, ground, self.journal, renamed=False)
+            self.decided = True
             journal.go(home)
             renames.forward(ground, self.journal)
             verify.read_back(ground, self.journal)
@@ -137,7 +144,8 @@ class _Transaction:
 
     def __exit__(self, kind: object, error: Optional[BaseException], trace: object) -> None:
         """Undo what was done where a step failed, whatever the failure is."""
-        os.close(self.handle)
+        with contextlib.suppress(OSError):  # it was only read, and there may be an undo to do
+            os.close(self.handle)
         if error is not None:
             self._undo(error)
 
@@ -147,6 +155,9 @@ class _Transaction:
         for entry in self.journal.entries:
             if entry.old is not None and entry.before["kind"] == "file" and entry.role != "own":
                 stage.sync(self.ground.live(entry))
+        metadata = os.path.join(self.dist_info, "METADATA")
+        if facts.exists(metadata) and not facts.is_link(metadata):
+            stage.sync(metadata)  # recovery knows the distribution by it
         like = os.stat(home)
         lock.make_folder(home + "/originals", like)
         lock.make_folder(home + "/stage", like)
@@ -158,24 +169,27 @@ class _Transaction:
             if entry.role == "record" and self.planned.record_plus is not None:
                 live, plus = self.ground.live(entry), self._name(renames.plus(entry))
                 self.kept[entry.path] = stage.second_name(live, self._name(entry.old))
+                verify.second_name(self._name(entry.old), entry)
                 stage.write(plus, self.planned.record_plus, entry.before, like=live)
                 # It keeps a name here: an undo puts these rows back before it moves a file.
                 stage.second_name(plus, plus + ".live")
+                stage.sync(home + "/stage")
                 os.rename(plus + ".live", live)
                 stage.sync(self.dist_info)
 
     def _stage(self) -> Dict[str, Any]:
         """Make every new file and second name, then state and receipt; barrier 1."""
-        for entry in self.journal.entries:
-            if entry.role != "own" and entry.new is not None:
-                self._stage_new(entry)
+        with stage.Unsynced() as unsynced:
+            for entry in self.journal.entries:
+                if entry.role != "own" and entry.new is not None:
+                    self._stage_new(entry, unsynced)
         for entry in self.journal.entries:
             if entry.old is not None and self.ground.staged(entry.old) is None:
                 self._second_name(entry)
         written = receipt.make(
             self.here, self.request, self.journal, self.planned, self.kept, self.mtime, self.ledger
         )
-        next_state = self.planned.state
+        own, next_state = {"receipt": state.dump(written)}, self.planned.state
         if next_state is not None:
             next_state["environment"] = written["environment"]
             for path, kept in next_state["originals"].items():
@@ -184,35 +198,42 @@ class _Transaction:
                 patch["receipt"] = patch.get("receipt") or written["id"]
             known = dict(state.patches(self.here.home), **self.blobs)
             texts = {name: known[name] for name in self.request.get("patches") or ()}
-            self._own("state.json", state.dump(next_state))
-            self._own("patches.json", state.pack_patches(texts))
-        self._own("receipt", state.dump(written))
+            own["state.json"] = state.dump(next_state)
+            own["patches.json"] = state.pack_patches(texts)
+        with stage.Unsynced() as unsynced:
+            for name, data in own.items():
+                self._own(name, data, unsynced)
         stage.sync(self.here.home + "/stage")
         return written
 
-    def _stage_new(self, entry: Entry) -> None:
+    def _stage_new(self, entry: Entry, unsynced: stage.Unsynced) -> None:
         name, live = self._name(entry.new), self.ground.live(entry)
         data = self.planned.contents.get(entry.path)
         if entry.role == "folder":
             parent = os.path.dirname(live)
-            while not os.path.isdir(parent):
+            while not facts.is_folder(parent):
                 parent = os.path.dirname(parent)
             stage.make_folder(name, entry.after, parent)
         elif data is None and entry.gives is not None:
-            self.kept[entry.path] = stage.second_name(self.ground.kept(entry.gives), name)
+            kept = stage.second_name(self.ground.kept(entry.gives), name)
+            first = (self.here.state or {}).get("originals", {}).get(entry.path, {}).get("kept")
+            self.kept[entry.path] = kept if first is None or kept == "copy" else first
         else:
             assert data is not None
-            fresh = entry.before["kind"] == "absent"
+            like = None if entry.before["kind"] == "absent" else live
             mtime = self.planned.mtimes.get(entry.path, self.mtime * 10**9)
-            if entry.path in self.planned.mtimes:
-                self.kept[entry.path] = "copy"
+            if entry.path in self.planned.copied:
+                first = self.planned.copied[entry.path]
+                self.kept[entry.path] = "pristine" if first is None else "copy"
+                like = like if first is None else self.ground.kept(first)
             stage.write(
                 name,
                 data,
                 entry.after,
                 mtime=None if entry.role == "record" else mtime,
-                like=None if fresh else live,
-                folder=_existing(os.path.dirname(live)) if fresh else None,
+                like=like,
+                folder=_existing(os.path.dirname(live)) if like is None else None,
+                unsynced=unsynced,
             )
 
     def _second_name(self, entry: Entry) -> None:
@@ -226,45 +247,25 @@ class _Transaction:
             self.kept[entry.path] = "pristine"
             return
         kept = stage.second_name(live, old)
+        verify.second_name(old, entry)
         if entry.keep is not None:
             self.kept[entry.path] = kept
 
-    def _own_entries(self) -> Tuple[Entry, ...]:
-        entries = []
-        for name in ("patches.json", "state.json"):
-            path = state.home(self.here.distribution) + "/" + name
-            there = os.path.lexists(self.here.home + "/" + name)
-            after = dict(journal.ABSENT, kind="file") if self.planned.state else journal.ABSENT
-            entries.append(
-                Entry(
-                    path,
-                    "own",
-                    dict(journal.ABSENT, kind="file") if there else journal.ABSENT,
-                    after,
-                    new=name if self.planned.state else None,
-                    old=name + ".old" if there else None,
-                )
-            )
-        return tuple(entries)
-
-    def _own(self, name: str, data: bytes) -> None:
+    def _own(self, name: str, data: bytes, unsynced: stage.Unsynced) -> None:
         """Stage a file of the state, with owner, group and mode of its folder."""
-        handle = lock.own_file(
-            self.here.home, self._name(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL
-        )
-        try:
+        path = self._name(name)
+        handle = lock.own_file(self.here.home, path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        with facts.opened(path, handle):
             journal.write_all(handle, data)
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+            unsynced.add(path, handle)
 
     def _undo(self, error: BaseException) -> None:
         home = self.here.home
         try:
-            if journal.decided(home):
+            if self.decided:  # the mark goes first, without a look: then nothing goes forward
                 journal.revoke(home)
             journal.remove(home + "/journal.new")
-            renames.undo(self.ground, self.journal)
+            renames.undo(self.ground, self.journal, renamed=self.decided)
         except _FAILURES as failure:
             raise RefusalError(
                 "interrupted",
@@ -285,6 +286,6 @@ def _said(error: BaseException) -> str:
 
 
 def _existing(folder: str) -> str:
-    while not os.path.isdir(folder):
+    while not facts.is_folder(folder):
         folder = os.path.dirname(folder)
     return folder

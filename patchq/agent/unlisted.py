@@ -34,7 +34,7 @@ def paths(here: Environment, listed: Mapping[str, object], skip: Tuple[str, ...]
             if path.endswith(_IMPORTED) or not path.endswith(skip):
                 found[path] = None
     plugins = "%s/entry_points.txt" % (here.installed.folder if here.installed else "")
-    if here.installed and plugins not in listed and os.path.lexists(here.at(plugins)):
+    if here.installed and plugins not in listed and facts.exists(here.at(plugins)):
         found[plugins] = None  # it names code that others import
     others = _other_records(here) if found else []
     kept = {path for path in found if all(record.find(data, path) is None for data in others)}

@@ -43,11 +43,7 @@ def _bad(reason: str) -> RefusalError:
 
 def same_as_surveyed(here: Environment) -> None:
     """Check that nobody committed between finding the environment and the lock."""
-    record = here.installed.record if here.installed else None
-    now = None
-    if here.installed is not None:
-        now = facts.optional(os.path.join(here.site, here.installed.folder, "RECORD"))
-    if state.load(here.home) != here.state or now != record:
+    if scan.moved(here):
         raise RefusalError(
             "changed",
             "%s changed since it was surveyed" % here.site,
@@ -122,8 +118,8 @@ def befores(here: Environment, request: Mapping[str, Any]) -> Dict[str, Tuple[Fa
             % (changed[0], first["before"], found[changed[0]][0].wire()),
             "run the command again",
         )
-    for path in found:
-        _stuck_bytecode(here, path)
+    for entry in request["entries"]:
+        _stuck_bytecode(here, entry["path"], entry["after"][2] is None)
     return found
 
 
@@ -157,7 +153,7 @@ def room(here: Environment, request: Mapping[str, Any], blobs: Mapping[str, byte
     free = (have.f_bfree if os.geteuid() == 0 else have.f_bavail) * have.f_frsize
     need = 2 * sum(len(data) for data in blobs.values()) + _MARGIN
     names = 3 * len(request["entries"]) + 16
-    if free < need or (have.f_files and have.f_favail < names):
+    if (have.f_blocks and free < need) or (have.f_files and have.f_favail < names):
         raise RefusalError(
             "no-space",
             "the file system of %s is full" % here.site,
@@ -167,13 +163,28 @@ def room(here: Environment, request: Mapping[str, Any], blobs: Mapping[str, byte
         )
 
 
+def second_name(name: str, entry: Entry) -> None:
+    """Check that what just got a second name is what was surveyed: its inode is looked at."""
+    if entry.role not in ("file", "record") or entry.before["kind"] != "file":
+        return
+    if not matches(facts.look(name)[0], entry.before):
+        raise RefusalError(
+            "changed",
+            "%s changed while patchq was at work" % entry.path,
+            "it is not what was surveyed any more",
+            "run the command again",
+        )
+
+
 def no_installer(handle: int, ground: Ground, journal: Journal, renamed: bool) -> None:
     """Check that dist-info and RECORD are still those that the transaction started with.
 
     `handle`: the dist-info's folder, open since then; pip and uv share no lock with us.
     """
-    folder, held = ground.site + "/" + journal.dist_info["name"], os.fstat(handle)
-    same = os.path.lexists(folder) and held.st_nlink > 0
+    folder = ground.site + "/" + journal.dist_info["name"]
+    with facts.named(folder):
+        held = os.fstat(handle)
+    same = facts.exists(folder) and held.st_nlink > 0
     same = same and os.path.samestat(held, os.stat(folder))
     for entry in journal.entries if same else ():
         if entry.role == "record":
@@ -206,15 +217,15 @@ def read_back(ground: Ground, journal: Journal) -> None:
 
 
 def own_folders(home: str) -> None:
-    """Check that no folder of the state is a link: what is in it would be another's."""
-    for folder in (os.path.dirname(home), home, home + "/stage", home + "/originals"):
-        if os.path.islink(folder):
-            raise RefusalError(
-                "in-the-way",
-                "%s is a symbolic link" % folder,
-                "patchq keeps its state in folders of its own",
-                "remove the link",
-            )
+    """Check that the folders of the state are patchq's own, and can be written."""
+    reason = obstacles.own(home)
+    if reason is not None:
+        raise RefusalError(
+            "in-the-way",
+            reason,
+            "patchq keeps its state in %s, and must be able to write there" % home,
+            "remove the cause, then run the command again",
+        )
 
 
 def reachable(site: str, entries: Iterable[Entry], modules: Iterable[str]) -> None:
@@ -275,13 +286,15 @@ def _failure(name: str, data: bytes) -> Optional[Tuple[object, str, str]]:
     return None
 
 
-def _stuck_bytecode(here: Environment, module: str) -> None:
+def _stuck_bytecode(here: Environment, module: str, goes: bool) -> None:
     for path in bytecode.of(here.site, module):
         reason = bytecode.removable(here.site, path)
-        if reason is not None and bytecode.unchecked(here.site, path):
+        without = goes and not bytecode.is_cached(path)
+        if reason is not None and (without or bytecode.unchecked(here.site, path)):
             raise RefusalError(
                 "in-the-way",
                 "%s would be run instead of the patched module" % here.at(path),
-                "it is unchecked-hash bytecode, and cannot be removed: %s" % reason,
+                "it is %s bytecode, and cannot be removed: %s"
+                % ("the deleted module's" if without else "unchecked-hash", reason),
                 "remove it",
             )

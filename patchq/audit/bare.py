@@ -181,6 +181,9 @@ def _nothing(case: Case) -> Finding:
     choice = case.choice
     have = case.survey.installed
     version = have.version if have else ""
+    refusal = case.survey.refusal or {}
+    if refusal.get("word") == "editable":  # its files are elsewhere
+        return Finding(Word.NO_SERIES, f"{refusal['what']}: {refusal['why']}", mend="patchq check")
     if choice is None:
         known = ", ".join(case.locks) or "no release"
         why = f"the queue has series for {known}; {version} is installed"

@@ -11,13 +11,14 @@ from patchq.conversation import names
 
 
 @click.command(short_help="Say what is installed and which patches it has")
+@click.option("-v", "verbose", is_flag=True, help="How each original is kept: inode or copy.")
 @target_options
-def status(**values: Any) -> int:
+def status(verbose: bool, **values: Any) -> int:
     """Say what is installed where, which series fits, and what is applied.
 
     Exit code 5 where a touched file drifted, or a transaction is interrupted.
     """
-    return run(target_of(values), names.status, record=True)
+    return run(target_of(values), lambda aim: names.status(aim, verbose), record=True)
 
 
 @click.command(short_help="Name the patches of the series")

@@ -46,13 +46,27 @@ def receipts_of(extra: Mapping[str, object]) -> list[dict[str, Any]]:
     return [one for one in listed if _is_receipt(one)] if isinstance(listed, list) else []
 
 
+def stack_of(ok: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what a state says of its stack, each with the names of queue and patch."""
+    listed = (ok.get("state") or {}).get("stack")
+    return [
+        one
+        for one in (listed if isinstance(listed, list) else ())
+        if isinstance(one, dict)
+        and all(isinstance(one.get(key), str) for key in ("queue", "patch"))
+    ]
+
+
 def _is_receipt(one: object) -> bool:
     if not isinstance(one, dict) or not isinstance(one.get("patches"), dict):
         return False
     texts = all(isinstance(one.get(key), str) for key in ("id", "time", "verb", "queue"))
+    if not texts or not all(isinstance(some, list | None) for some in one["patches"].values()):
+        return False
     moved = [patch for some in one["patches"].values() for patch in some or ()]
-    return texts and all(
-        isinstance(patch, dict) and {"patch", "sha256"} <= set(patch) for patch in moved
+    return all(
+        isinstance(patch, dict) and all(isinstance(patch.get(k), str) for k in ("patch", "sha256"))
+        for patch in moved
     )
 
 
@@ -75,7 +89,13 @@ def _survey(ok: Mapping[str, Any], contents: Mapping[str, bytes]) -> Survey:
         orphaned=ok.get("orphaned"),
         refusal=ok.get("refusal"),
         contents=contents,
+        kept={path: _kept(one) for path, one in state.get("originals", {}).items()},
     )
+
+
+def _kept(original: Mapping[str, object]) -> str | None:
+    word = original.get("kept")
+    return None if word is None else str(word)
 
 
 def _found(path: str, facts: Mapping[str, object]) -> Found:

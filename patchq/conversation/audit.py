@@ -106,7 +106,7 @@ def _cases(
 ) -> Iterator[tuple[Case, store.Queue]]:
     """Yield a case per queue in sight, and per queue that is on record and is not."""
     last = _last(ok)
-    orphans = (ok.get("state") or {}).get("stack", ()) if survey.orphaned else ()
+    orphans = answers.stack_of(ok) if survey.orphaned else []
     recorded = [one.queue for one in survey.stack] + [one["queue"] for one in orphans]
     if last is not None and not survey.stack and not survey.orphaned:
         recorded += [name for name, _, _ in last.applied]

@@ -13,7 +13,7 @@ from patchq.conversation import judging, view
 from patchq.engine import layers as laying
 from patchq.engine.layers import Layer
 from patchq.errors import PatchqError
-from patchq.model import AppliedPatch, Patch, Survey
+from patchq.model import AppliedPatch, Patch, Sha256, Survey, sha256
 from patchq.queue import series
 from patchq.transport.channel import Conversation
 
@@ -31,6 +31,41 @@ def read(
     reply = yield request
     listed = reply.message["ok"]["originals" if originals else "files"]
     return {path: None if name is None else reply.blobs[name] for path, name in listed.items()}
+
+
+def originals(
+    aim: view.Aim, seen: view.Sight, paths: list[str]
+) -> Conversation[dict[str, bytes | None]]:
+    """Fetch the originals of files; those that are lost are made anew.
+
+    A kept link may lead into a cache that was cleared meanwhile. What is there without
+    its patches is the original, too.
+    """
+    found = yield from read(aim, seen, paths, originals=True)
+    wanted = {path: standing.pristine(seen.survey, path).sha256 for path in paths}
+    lost = [path for path in paths if _digest(found.get(path)) != wanted[path]]
+    if lost:
+        found.update((yield from _taken_back(aim, seen, lost)))
+    return found
+
+
+def _taken_back(
+    aim: view.Aim, seen: view.Sight, paths: list[str]
+) -> Conversation[dict[str, bytes | None]]:
+    """Return files without any of the stack's patches; none where these are not in them."""
+    pile = stacking.below(seen.survey.stack, paths)
+    involved = sorted({change.path for applied in pile for change in applied.changes})
+    now = yield from read(aim, seen, involved)
+    tree: judging.Tree = {
+        path: None if data is None else (data, standing.live(seen.survey, path).executable)
+        for path, data in now.items()
+    }
+    below = laying.take_back(layers_of(seen.survey, seen.texts, pile), tree) or {}
+    return {path: file and file[0] for path, file in below.items() if path in paths}
+
+
+def _digest(data: bytes | None) -> Sha256 | None:
+    return None if data is None else sha256(data)
 
 
 def rebuild(
@@ -78,10 +113,10 @@ def replay(
     `pile` is what `stacking.below` gives; `layers` are its texts.
     """
     involved = sorted({change.path for applied in pile for change in applied.changes})
-    originals = yield from read(aim, seen, involved, originals=True)
+    first = yield from originals(aim, seen, involved)
     tree: judging.Tree = {}
     for path in involved:
-        data = originals.get(path)
+        data = first.get(path)
         mode = standing.pristine(seen.survey, path).executable
         tree[path] = None if data is None else (data, mode)
     for applied, one in zip(pile, laying.lay(layers, tree), strict=False):

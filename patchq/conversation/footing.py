@@ -68,6 +68,10 @@ def find(aim: view.Aim, seen: view.Sight, series: Series, goal: int) -> Conversa
     tree.update((yield from _live(aim, seen, tuple(alone))))
     known = (seen.lock, series, seen.survey)
     found = stacking.derive(known, name, goal, layers, tree)
+    base = seen.lock.base
+    if any(standing.live(seen.survey, path) != base.get(path) for path in alone):
+        # A lock derived on an edited file would fit it: the plan is to see the edit.
+        return Footing(seen, series, (), found.conflicts, below, True)
     seen = replace(seen, locks={**seen.locks, seen.release: found.lock})
     return Footing(seen, found.series, found.notes, found.conflicts, below, True)
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from patchq import plan
+from patchq import plan, standing
 from patchq.conversation import answers, drift, explain, files, forward, look, upstream, view
 from patchq.conversation.commit import Ground, commit
 from patchq.conversation.goal import Upto
 from patchq.errors import ExitCode, PatchqError
 from patchq.queue import store
 from patchq.report import Report
-from patchq.transport.channel import Conversation, Request
+from patchq.transport.channel import AgentError, Conversation, Request
 
 
 def ready(
@@ -125,6 +125,16 @@ def backward(
         return explain.report(verb, seen, conflicts)
     between = [c.path for c in intent.entries if c.path not in intent.restored]
     tree = yield from files.rebuild(aim, seen, intent.stack, between)
+    try:
+        return (yield from commit(aim, ground, seen, intent, tree, (), verb))
+    except AgentError as error:
+        if error.word != "original-damaged":
+            raise
+    back = [entry.path for entry in intent.entries if entry.path in intent.restored]
+    for path, data in (yield from files.originals(aim, seen, back)).items():
+        tree[path] = (
+            None if data is None else (data, standing.pristine(seen.survey, path).executable)
+        )
     return (yield from commit(aim, ground, seen, intent, tree, (), verb))
 
 

@@ -143,8 +143,11 @@ def files(aim: view.Aim, name: str | None, every: bool) -> Conversation[Report]:
     return Report(tuple(by_name[name]), (), document)
 
 
-def status(aim: view.Aim) -> Conversation[Report]:
-    """Say what is installed where, which series fits, and how far it is applied."""
+def status(aim: view.Aim, verbose: bool = False) -> Conversation[Report]:
+    """Say what is installed where, which series fits, and how far it is applied.
+
+    `verbose` adds how each original is kept.
+    """
     seen = yield from look.sight(aim, need=view.Need.RECORD)
     have, survey, choice = seen.survey.installed, seen.survey, seen.choice
     assert have is not None
@@ -163,6 +166,9 @@ def status(aim: view.Aim) -> Conversation[Report]:
         lines.append(f"queue {seen.queue.name} has no series that fits")
     others = [a for a in survey.stack if a.queue != seen.queue.name]
     lines += [f"also applied: {one.patch} of queue {one.queue}" for one in others]
+    if verbose and not survey.orphaned:
+        kept = sorted(survey.kept.items())
+        lines += [f"original kept: {word or 'none, it is new'}: {path}" for path, word in kept]
     edited = drifted(seen)
     findings += [f"drift: {path}" for path in edited]
     if survey.orphaned:
@@ -189,6 +195,7 @@ def _status(seen: view.Sight, edited: list[str], findings: list[str]) -> dict[st
         "series": list(seen.names) if choice else [],
         "applied": [applied.patch for applied in seen.applied],
         "stack": [applied.to_json() for applied in survey.stack],
+        "kept": dict(survey.kept),
         "drifted": edited,
         "interrupted": survey.interrupted,
         "orphaned": survey.orphaned,

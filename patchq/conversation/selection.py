@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from patchq.conversation import answers
 from patchq.conversation.view import Aim, Sight
 from patchq.errors import PatchqError, UsageError
 
@@ -11,7 +12,7 @@ def only(aim: Aim, seen: list[Sight], *, record: bool, gone: bool) -> Sight | No
 
     A verb that works from the `record` means the queue that has patches on; any
     other one, and where none has, the queue whose series fits. `gone` counts a
-    distribution, too, of which only the record is left.
+    distribution, too, of which only the record is left; its queues are one and the same then.
 
     Raises:
         UsageError: several are meant equally.
@@ -24,6 +25,8 @@ def only(aim: Aim, seen: list[Sight], *, record: bool, gone: bool) -> Sight | No
     fits = held or [
         one for one in here if one.choice is not None and (record or one.queue.releases)
     ]
+    if gone and len({one.queue.distribution for one in fits}) == 1:
+        return fits[0]  # what is recovered is the distribution's, whatever its queues
     if len(fits) > 1:
         raise UsageError(
             f"{len(fits)} queues fit this environment: {', '.join(o.queue.name for o in fits)}",
@@ -63,6 +66,8 @@ def none(aim: Aim, seen: list[Sight]) -> PatchqError:
 
 
 def _not_installed(aim: Aim, one: Sight) -> PatchqError:
+    if one.survey.refusal and one.survey.refusal.get("word") == "no-record":
+        return answers.refused(one.survey.refusal)  # it is there, as nothing that can be patched
     name, site = one.queue.distribution, one.survey.site or "this environment"
     if one.survey.orphaned:
         return PatchqError(

@@ -65,7 +65,7 @@ def _files(
     out = {path: file and file[0] for path, file in tree.items()}
     rest = [path for path in paths if path not in out]
     if rest:
-        out.update((yield from files.read(aim, seen, rest, originals=True)))
+        out.update((yield from files.originals(aim, seen, rest)))
     return out
 
 

@@ -90,4 +90,5 @@ def recover(
         )
     else:
         first = f"The interrupted transaction was {ok['outcome']}"
-    return Report((first, *ok["paths"]), (), document)
+    left = [f"Removing {path}, which no installer took away" for path in ok.get("removed") or ()]
+    return Report((first, *ok["paths"], *left), (), document)

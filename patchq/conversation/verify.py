@@ -36,7 +36,7 @@ def verify(
     known: dict[str, dict[str, Sha256 | None]] = aim.shared.once("RECORDs", dict)
     reply = yield aim.request("hash", distribution, skip=list(BINARIES), known=list(known))
     ok = reply.message["ok"]
-    name = ok["record"]
+    name = ok.get("record")
     if name is not None and name not in known:
         known[name] = _rows(reply.blobs.get(name), survey.site)
     differs = {path: digest and Sha256(digest) for path, digest in ok["differs"].items()}

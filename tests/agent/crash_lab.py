@@ -140,10 +140,8 @@ def _arm(
 
 
 def _outcome(work: Callable[[], object], bug: int) -> int:
-    from agent_lab import AgentError
-
     try:
         work()
-    except AgentError as error:
-        return bug if error.word == "bug" else FAILED
+    except Exception as error:  # an agent's error has a word
+        return bug if getattr(error, "word", "bug") == "bug" else FAILED
     return FINISHED

@@ -255,6 +255,7 @@ def test_where_flock_is_not_to_be_had_a_linked_name_locks(site, controller, monk
         dead = held.read_bytes().replace(b'"pid":%d' % os.getpid(), b'"pid":4194304')
         held.unlink()
         held.write_bytes(dead)
+        Path(home, "lock").write_bytes(dead)
         # Its holder is of this boot and namespace, and gone: it is taken over.
         with lock.Lock(home, {"who": "heir"}):
             pass

@@ -1,3 +1,4 @@
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -6,8 +7,7 @@ import pytest
 
 from patchq import agent
 from patchq.errors import UsageError
-from patchq.transport import bootstrap, channel, command, local
-from patchq.transport.channel import Request
+from patchq.transport import bootstrap, command
 from tests import ssh_lab
 from tests.transport import talk
 
@@ -114,12 +114,18 @@ def test_agent_is_read_from_a_zip_too(tmp_path):
 
 
 def test_traceback_of_the_agent_shows_its_source():
-    def stumble():
-        yield Request({"op": "read", "distribution": "demo", "target": "/tmp", "paths": 5})
+    payload = bootstrap.payload(bootstrap.nonce(), writing=False)
+    served, broken = b"serve.main(b, sys.stdout.buffer, n)", b"print(serve.respond(0,{}),flush=1)"
+    assert payload.count(served) == 1
 
-    with pytest.raises(channel.AgentError) as caught:
-        local.converse(sys.executable, stumble())
+    done = subprocess.run(
+        bootstrap.argv(sys.executable),
+        input=payload.replace(served, broken.ljust(len(served))),
+        capture_output=True,
+        timeout=60,
+    )
 
-    assert caught.value.word == "bug"
-    assert 'File "<patchq>/patchq/agent/scan.py"' in caught.value.why
-    assert "\n    here = locate(" in caught.value.why
+    error = ast.literal_eval(done.stdout.decode())[0]["error"]
+    assert error["word"] == "bug"
+    assert 'File "<patchq>/patchq/agent/serve.py"' in error["why"]
+    assert '\n    op = request.get("op")' in error["why"]
