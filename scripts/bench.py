@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
 import bench_fleet  # noqa: E402
+import bench_safety  # noqa: E402
 
 from tests import ssh_lab, world  # noqa: E402  (the checkout's own lab and wheel maker)
 
@@ -261,6 +262,7 @@ def main() -> None:
     """Run the named benchmarks, or all."""
     every = {"local": local, "start": start, "fetch": fetch, "ssh": ssh}
     every |= {"slope": bench_fleet.slope, "fleet": bench_fleet.fleet}
+    every |= {"safety": bench_safety.safety}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *every])
     parser.add_argument("--sizes", default="10,100,1000")
