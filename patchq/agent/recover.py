@@ -52,9 +52,8 @@ def resume(here: Environment, by: Mapping[str, Any], force: Optional[str]) -> Di
     paths = [entry.path for entry in found.entries if entry.role == "file"]
     finished = journal.finished(here.home)
     gone = not facts.is_folder(os.path.join(here.site, found.dist_info["name"]))
-    if not finished and (gone or (force is None and _lost(ground, found))):
-        reason = "%s is not the one that it was made for" % found.dist_info["name"]
-        return _set_aside(here, by, found.id, reason, found.entries)
+    if not finished and (gone or (force is None and lost(ground, found))):
+        return set_aside(here, by, found)
     verify.reachable(here.site, found.entries, found.modules)
     if finished:
         renames.settle(ground, found)
@@ -120,7 +119,7 @@ def _resume(ground: Ground, found: Journal, force: Optional[str]) -> str:
     return "undone"
 
 
-def _lost(ground: Ground, found: Journal) -> bool:
+def lost(ground: Ground, found: Journal) -> bool:
     """Return whether the dist-info is not the one that the transaction was made for."""
     folder = os.path.join(ground.site, found.dist_info["name"])
     metadata = facts.optional(os.path.join(folder, "METADATA"), follow=True)
@@ -131,6 +130,12 @@ def _lost(ground: Ground, found: Journal) -> bool:
     if [info.st_dev, info.st_ino] == list(found.dist_info["inode"]):
         return False
     return any(e.role == "record" and not renames.is_ours(ground, e) for e in found.entries)
+
+
+def set_aside(here: Environment, by: Mapping[str, Any], found: Journal) -> Dict[str, Any]:
+    """Set a transaction aside whose distribution is another one now: nothing is given back."""
+    reason = "%s is not the one that it was made for" % found.dist_info["name"]
+    return _set_aside(here, by, found.id, reason, found.entries)
 
 
 def _set_aside(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from typing import Callable, List, NamedTuple, Optional
+from typing import Collection, List, NamedTuple, Optional, Tuple
 
 from patchq.agent import bytecode, facts, grafts, journal, lock, stage
 from patchq.agent.facts import RefusalError
@@ -23,6 +23,11 @@ class Ground(NamedTuple):
 
     site: str
     home: str
+
+    @property
+    def stage(self) -> Tuple[str, str]:
+        """Site-packages, and the folder where new files wait."""
+        return self.site, self.home + "/stage"
 
     def live(self, entry: Entry) -> str:
         """Return the absolute path of an entry."""
@@ -38,21 +43,29 @@ class Ground(NamedTuple):
         return self.home + "/originals/" + name
 
 
-def forward(ground: Ground, found: Journal, force: bool = False) -> None:
-    """Do the renames that are not done, then bytecode, ledger and barrier 2."""
-    grafts.fill(ground.site, ground.home + "/stage", found.entries)
+def forward(
+    ground: Ground, found: Journal, force: bool = False, linked: Collection[str] = ()
+) -> None:
+    """Do the renames that are not done, then bytecode, ledger and barrier 2.
+
+    `linked`: paths whose second name is the very inode that must still be there. Another
+    one with the same bytes is an installer's.
+    """
+    grafts.fill(*ground.stage, found.entries)
     taken = False
     for entry in found.entries:
         if not taken and entry.role == "file" and entry.after["kind"] == "absent":
-            _take(ground, found, grafts.is_removed, lambda one: _is_gone(ground, one, force))
+            grafts.take(
+                *ground.stage, found, grafts.is_removed, lambda one: _is_gone(ground, one, force)
+            )
             taken = True
         if not grafts.is_removed(entry):
-            _swap(ground, entry, force)
+            _swap(ground, entry, force, entry.path in linked)
     receipt = ground.staged("receipt")
     if receipt is not None:
         journal.append(ground.home, found.ledger, facts.read(receipt))
     _sweep(ground, found)
-    _sync_folders(ground, found)
+    stage.sync_parents(map(ground.live, found.entries))
 
 
 def settle(ground: Ground, found: Journal) -> None:
@@ -88,12 +101,12 @@ def undo(ground: Ground, found: Journal, force: bool = False, renamed: bool = Tr
         again = ground.staged(plus(entry))
         if again is not None and _is_after(ground, entry, force):
             os.rename(again, ground.live(entry))
-    grafts.put_back(ground.site, ground.home + "/stage", found.entries)
+    grafts.put_back(*ground.stage, found.entries)
     for entry in found.entries:
         if grafts.is_removed(entry):
             live = ground.live(entry)
             stage.make_folder(live, entry.before, os.path.dirname(live))
-    _take(ground, found, grafts.is_made, lambda one: _is_after(ground, one, force))
+    grafts.take(*ground.stage, found, grafts.is_made, lambda one: _is_after(ground, one, force))
     stuck = []
     for entry in reversed(found.entries):
         if entry.role != "folder" and entry not in widened and not _restore(ground, entry, force):
@@ -105,7 +118,7 @@ def undo(ground: Ground, found: Journal, force: bool = False, renamed: bool = Tr
             grafts.remove(ground.live(entry))
     stuck += [entry.path for entry in widened if not _restore(ground, entry, force)]
     journal.cut(ground.home, found.ledger)
-    _sync_folders(ground, found)
+    stage.sync_parents(map(ground.live, found.entries))
     if stuck:
         raise RefusalError(
             "interrupted",
@@ -137,17 +150,20 @@ def clear_stage(ground: Ground) -> None:
             grafts.clear(full)
         else:
             os.unlink(full)
-    _rmdir(folder)
+    done = [folder]
     if not facts.exists(ground.home + "/state.json") and not journal.names(ground.kept("")):
-        _rmdir(ground.home + "/originals")
+        done.append(ground.home + "/originals")
+    for folder in done:
+        with contextlib.suppress(FileNotFoundError):
+            os.rmdir(folder)
 
 
-def _swap(ground: Ground, entry: Entry, force: bool) -> None:
+def _swap(ground: Ground, entry: Entry, force: bool, linked: bool) -> None:
     """Bring one entry to its after-state, if it is not there."""
     live, new = ground.live(entry), ground.staged(entry.new)
     if entry.after["kind"] == "absent":
         if facts.exists(live):
-            _expect_before(ground, entry, force)
+            _expect_before(ground, entry, force, linked)
             os.unlink(live)
     elif new is not None:
         if entry.role == "folder" and facts.is_folder(live):
@@ -155,7 +171,7 @@ def _swap(ground: Ground, entry: Entry, force: bool) -> None:
         elif _same(new, live):
             os.unlink(new)  # rename between two names of one inode does nothing (POSIX)
         else:
-            _expect_before(ground, entry, force)
+            _expect_before(ground, entry, force, linked)
             if entry.role == "bytecode":
                 _make_parents(live)  # somebody removed __pycache__
             os.rename(new, live)
@@ -191,7 +207,7 @@ def _restore(ground: Ground, entry: Entry, force: bool) -> bool:
     return True
 
 
-def _expect_before(ground: Ground, entry: Entry, force: bool) -> None:
+def _expect_before(ground: Ground, entry: Entry, force: bool, linked: bool) -> None:
     """Compare right before the swap: somebody else may have written meanwhile."""
     live, old = ground.live(entry), ground.staged(entry.old)
     if force or entry.role in ("own", "bytecode"):
@@ -199,7 +215,9 @@ def _expect_before(ground: Ground, entry: Entry, force: bool) -> None:
     if old is not None and _same(old, live):
         return
     there = facts.look(live)[0]
-    if journal.matches(there, entry.before) or (entry.plus and there.sha256 == entry.plus):
+    if entry.plus and there.sha256 == entry.plus:
+        return
+    if not linked and journal.matches(there, entry.before):
         return
     raise RefusalError(
         "changed",
@@ -261,12 +279,6 @@ def _sweep(ground: Ground, found: Journal) -> None:
             grafts.remove(ground.live(entry))
 
 
-def _take(
-    ground: Ground, found: Journal, tops: Callable[[Entry], bool], ours: Callable[[Entry], bool]
-) -> None:
-    grafts.take(ground.site, ground.home + "/stage", found, tops, ours)
-
-
 def _is_gone(ground: Ground, entry: Entry, force: bool) -> bool:
     """Return whether an entry is a file that is to go, and is as it was."""
     return entry.after["kind"] == "absent" and (force or _is_before(ground.live(entry), entry))
@@ -283,16 +295,3 @@ def _make_parents(live: str) -> None:
     if not facts.is_folder(parent):
         _make_parents(parent)
         lock.make_folder(parent, os.stat(os.path.dirname(parent)))
-
-
-def _sync_folders(ground: Ground, found: Journal) -> None:
-    # A folder may be a link that stays inside; `patchq.agent.verify.reachable` has looked.
-    folders = {os.path.dirname(ground.live(entry)) for entry in found.entries}
-    for folder in sorted(set(map(os.path.realpath, sorted(folders)))):
-        if facts.is_folder(folder):
-            stage.sync(folder)
-
-
-def _rmdir(folder: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.rmdir(folder)

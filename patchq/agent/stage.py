@@ -13,7 +13,7 @@ import errno
 import os
 import stat
 import struct
-from typing import Any, List, Mapping, Optional, Tuple
+from typing import Any, Iterable, List, Mapping, Optional, Tuple
 
 from patchq.agent import facts
 
@@ -162,6 +162,16 @@ def sync(path: str) -> None:
         except OSError as error:
             if error.errno != errno.EINVAL:  # a file system that cannot fsync folders
                 raise
+
+
+def sync_parents(paths: Iterable[str]) -> None:
+    """Make the names at `paths` durable: each folder once, where it is still there.
+
+    A folder may be a link that stays inside; `patchq.agent.verify.reachable` has looked.
+    """
+    for folder in sorted({os.path.realpath(os.path.dirname(path)) for path in paths}):
+        if facts.is_folder(folder):
+            sync(folder)
 
 
 def created(folder: str, executable: bool) -> Tuple[int, int, int]:

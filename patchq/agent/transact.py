@@ -12,7 +12,7 @@ from __future__ import annotations
 import binascii
 import contextlib
 import os
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional, Set
 
 from patchq.agent import (
     changes,
@@ -86,8 +86,10 @@ class _Transaction:
         assert here.installed is not None
         self.here, self.request, self.blobs, self.planned = here, request, blobs, planned
         self.ground, self.held = Ground(here.site, here.home), held
+        self.told = dict(told, whence=request["receipt"].get("whence") or told["host"])
         self.ledger = state.ledger(here.home)
         self.kept: Dict[str, str] = {}
+        self.linked: Set[str] = set()
         self.decided = False
         self.mtime = receipt.second(planned.entries, here, self.ledger)
         self.dist_info = os.path.join(here.site, here.installed.folder)
@@ -123,7 +125,7 @@ class _Transaction:
             verify.no_installer(self.handle, ground, self.journal, renamed=False)
             self.decided = True
             journal.go(home)
-            renames.forward(ground, self.journal)
+            renames.forward(ground, self.journal, linked=self.linked)
             verify.read_back(ground, self.journal)
             verify.no_installer(self.handle, ground, self.journal, renamed=True)
         pending = None
@@ -248,6 +250,8 @@ class _Transaction:
             return
         kept = stage.second_name(live, old)
         verify.second_name(old, entry)
+        if kept == "inode":
+            self.linked.add(entry.path)
         if entry.keep is not None:
             self.kept[entry.path] = kept
 
@@ -265,7 +269,10 @@ class _Transaction:
             if self.decided:  # the mark goes first, without a look: then nothing goes forward
                 journal.revoke(home)
             journal.remove(home + "/journal.new")
-            renames.undo(self.ground, self.journal, renamed=self.decided)
+            if facts.exists(home + "/journal") and recover.lost(self.ground, self.journal):
+                recover.set_aside(self.here, self.told, self.journal)
+            else:
+                renames.undo(self.ground, self.journal, renamed=self.decided)
         except _FAILURES as failure:
             raise RefusalError(
                 "interrupted",
