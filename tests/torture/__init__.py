@@ -1,0 +1,1 @@
+"""The promises of the transaction under fire: kills, errors, races, hostile input."""
