@@ -52,6 +52,9 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Follow upstream": {
         "fetch": ("follow", "Read a release's pristine text from the index"),
+        "rebase": ("follow", "Carry a series to another release"),
+        "forecast": ("follow", "Say what each patch would meet on many releases"),
+        "range-diff": ("follow", "Show how the series of two releases differ"),
     },
     "Reach hosts": {
         "audit": ("reach", "Say in a word how each environment stands"),

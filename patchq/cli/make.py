@@ -43,17 +43,13 @@ def sketch(
             why="without --write nothing is replaced: the draft is shown",
             mend=f"patchq sketch {patch}{''.join(options)} --write --force",
         )
-    found = places.queues(queue)
-    if queue is None:  # the ready-made queues are drafted for when they are named
-        found = tuple(one for one in found if not places.is_shipped(one))
-    if len(found) != 1:
-        raise UsageError(
-            "sketch needs one queue",
-            why=f"in sight: {', '.join(one.name for one in found) or 'none'}",
-            mend="patchq sketch PATCH --queue NAME",
-        )
     report = drafting.drafted(
-        found[0], patch, release, cache=places.cache(), write=write, force=force
+        places.one_queue(queue, "sketch"),
+        patch,
+        release,
+        cache=places.cache(),
+        write=write,
+        force=force,
     )
     return run.show(report, as_json)
 

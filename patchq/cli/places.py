@@ -24,6 +24,36 @@ def cache() -> Path:
     return platformdirs.user_cache_path("patchq")
 
 
+def state() -> Path:
+    """Return the user's folder for work that a cache must not lose.
+
+    ``PATCHQ_STATE``, else the system's.
+    """
+    chosen = os.environ.get("PATCHQ_STATE")
+    if chosen:
+        return Path(chosen).absolute()
+    import platformdirs
+
+    return platformdirs.user_state_path("patchq")
+
+
+def one_queue(named: str | None, verb: str) -> store.Queue:
+    """Return the queue that a verb works on: the named one, else the only one of the user's own.
+
+    The ready-made queues are meant where they are named.
+    """
+    found = queues(named)
+    if named is None:
+        found = tuple(one for one in found if not is_shipped(one))
+    if len(found) == 1:
+        return found[0]
+    raise UsageError(
+        f"{verb} needs one queue",
+        why=f"in sight: {', '.join(one.name for one in found) or 'none'}",
+        mend=f"patchq {verb} --queue NAME",
+    )
+
+
 def queues(named: str | None, *, needed: bool = True) -> tuple[store.Queue, ...]:
     """Return the queues that a verb may mean: the named one, else all in sight.
 

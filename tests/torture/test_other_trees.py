@@ -408,9 +408,9 @@ set -eu
 mount --make-rprivate /
 mount -t tmpfs none {upper}
 for folder in {site} /var/lib/dpkg /var/log /usr/share/doc; do
-    new={upper}/new/$folder work={upper}/work/$folder
-    mkdir -p $new $work
-    mount -t overlay none -o lowerdir=$folder,upperdir=$new,workdir=$work $folder
+    new={upper}/new/$folder pad={upper}/pad/$folder
+    mkdir -p $new $pad
+    mount -t overlay none -o lowerdir=$folder,upperdir=$new,workdir=$pad $folder
 done
 dpkg -i {first} >&2
 say() {{ code=0; "$@" 2>&1 || code=$?; echo "exit $code"; echo ----; }}
