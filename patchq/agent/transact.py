@@ -250,7 +250,8 @@ class _Transaction:
             return
         kept = stage.second_name(live, old)
         verify.second_name(old, entry)
-        if kept == "inode":
+        # An overlay gives a file that it copied up for this another number than its new name.
+        if kept == "inode" and os.path.samestat(os.lstat(old), os.lstat(live)):
             self.linked.add(entry.path)
         if entry.keep is not None:
             self.kept[entry.path] = kept
