@@ -116,7 +116,9 @@ def judged(tree: Tree, text: bytes) -> tuple[Tree | None, str]:
         return None, "moved"
     if searched.rejected.reason == "ambiguous":
         return None, "ambiguous"
-    return None, "no context" if "hunk without context can go" in searched.message else "mismatch"
+    anchored = ("hunk without context can go", "less context below than above")
+    short = any(words in searched.message for words in anchored)
+    return None, "no context" if short else "mismatch"
 
 
 def _format_word(why: str) -> str:
