@@ -114,8 +114,8 @@ def given(
         text = rendered.shifted(patch, {one.path: one.offsets for one in merged})
     elif step.word is not Word.EXACT:
         text, options = rendered.patch(patch.header, before, after, origin), ""
-        step = replace(step, changed=rendered.changed(patch, patch.header, text))
     fresh = reread(patch, text, options)
+    step = replace(step, changed=rendered.changed(patch, fresh))
     verdict = judge.judge(
         {path: file and file[0] for path, file in before.items()},
         {path: file and file[0] for path, file in after.items()},

@@ -133,8 +133,8 @@ def _texts(
     file = done.text, mode
     flags = tuple(f"{sides.path}: {flag}" for flag in done.flags)
     if file == ours:
-        said = (f"{sides.path}: merged, the patch brings nothing: all of it is there",)
-        return FileMerge(sides.path, Word.EXACT, file, True, found=found or said, flags=flags)
+        found = found or (f"{sides.path}: merged, the patch brings nothing: all of it is there",)
+        return FileMerge(sides.path, Word.EXACT, file, True, found=found, flags=flags)
     word = Word.STRUCTURAL if done.word == "structural" else Word.MERGED
     return FileMerge(sides.path, word, file, found=found, flags=flags)
 

@@ -41,7 +41,7 @@ def _rows(old: tuple[Patch, ...], new: tuple[Patch, ...]) -> Iterator[tuple[str,
         if was is None:
             yield ">", patch.name, ""
         else:
-            changed = rendered.changed(was, patch.header, patch.text)
+            changed = rendered.changed(was, patch)
             yield "!" if changed else "=", patch.name, changed
     for patch in known.values():
         yield "<", patch.name, ""

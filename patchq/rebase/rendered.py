@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from patchq.engine import cquote, lines, textdiff
+from patchq.engine import apply, cquote, lines, textdiff
 from patchq.engine.apply import File
 from patchq.model import Patch
 
-_PLACE = re.compile(rb"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@")
 _HUNK = re.compile(rb"^@@ -(\d+)((?:,\d+)?) \+(\d+)((?:,\d+)?) @@", re.MULTILINE)
 _MODES = {False: 0o100644, True: 0o100755}
 
@@ -87,21 +86,28 @@ def shifted(patch: Patch, offsets: Mapping[str, tuple[int, ...]]) -> bytes:
     return patch.text[:start] + _HUNK.sub(moved, patch.text[start:])
 
 
-def changed(old: Patch, header: bytes, new: bytes) -> str:
+def changed(old: Patch, new: Patch) -> str:
     """Return how a new patch's diffs differ from the old one's: a diff of diffs.
 
-    `header` is the new one's. Headers and line numbers do not count; empty where all
-    else is equal.
+    Headers, headings and line numbers do not count; empty where all else is equal.
     """
-    sides = _body(old.text[len(old.header) :]), _body(new[len(header) :])
-    found = list(difflib.unified_diff(*sides, "", "", n=3, lineterm=""))[2:]
-    return "\n".join(line if line[:2] != "@@" else "@@" for line in found)
+    found = list(difflib.unified_diff(list(_body(old)), list(_body(new)), "", "", lineterm=""))
+    return "\n".join(line if line[:2] != "@@" else "@@" for line in found[2:])
 
 
-def _body(text: bytes) -> list[str]:
-    kept = [
-        line.rstrip(b"\n")
-        for line in lines.split(text)
-        if not re.match(rb"index [0-9a-f]+\.\.[0-9a-f]+", line)
-    ]
-    return [lines.decode(_PLACE.sub(b"@@", line, count=1)) for line in kept]
+def _body(patch: Patch) -> Iterator[str]:
+    """Yield the lines of a patch's diffs as they are meant."""
+    for given in patch.diffs:
+        one = apply.reversed_diff(given) if patch.reverse else given
+        yield (
+            f"{one.old or '(new)'} -> {one.new or '(gone)'}"
+            if one.old != one.new
+            else str(one.new)
+        )
+        if one.old_mode != one.new_mode:
+            yield f"mode {one.old_mode or 0:o} -> {one.new_mode or 0:o}"
+        for hunk in one.hunks:
+            yield "@@"
+            for mark, text in hunk.lines:
+                end = "" if text.endswith(b"\n") else " (no newline at end of file)"
+                yield mark + lines.decode(text.removesuffix(b"\n")) + end
