@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from patchq.engine import diff, judge, sketch, unasked, upstream
+from patchq.engine import diff, sketch, unasked, upstream
 from patchq.engine.apply import File
 from patchq.engine.sketch import Sketch
 from patchq.engine.upstream import Upstream
@@ -116,15 +116,7 @@ def given(
         text, options = rendered.patch(patch.header, before, after, origin), ""
     fresh = reread(patch, text, options)
     step = replace(step, changed=rendered.changed(patch, fresh))
-    verdict = judge.judge(
-        {path: file and file[0] for path, file in before.items()},
-        {path: file and file[0] for path, file in after.items()},
-        parsed,
-        new.release,
-        new.read,
-        diffs=fresh.diffs,
-        listing=new.installed,
-    )
+    verdict = new.judge(after, parsed, fresh.diffs)
     reasons = tuple(_reasons(verdict))
     if reasons and force:
         step = replace(step, flags=(*step.flags, *(f"taken in spite of: {r}" for r in reasons)))

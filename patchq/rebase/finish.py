@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from patchq.engine import judge, sketch
+from patchq.engine import sketch
 from patchq.engine.apply import File
 from patchq.engine.verdict import Verdict
 from patchq.model import Patch, Sha256, sha256
@@ -102,17 +102,8 @@ def _lock(queue: queues.Queue, new: Series, tree: Tree, cache: Path) -> bytes:
 
 def _judge(patch: Patch, tree: Tree) -> Verdict:
     """Judge a patch on a tree that has those below it."""
-    after = tree.put_aside(patch)
     parsed = sketch.load(patch.sketch, name=patch.sketch_name) if patch.sketch else None
-    return judge.judge(
-        {path: tree.read(path) for path in after},
-        {path: file and file[0] for path, file in after.items()},
-        parsed,
-        tree.release,
-        tree.read,
-        diffs=patch.diffs,
-        listing=tree.installed,
-    )
+    return tree.judge(tree.put_aside(patch), parsed, patch.diffs)
 
 
 def _digest(data: bytes | None) -> Sha256 | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from patchq.engine import apply
+from patchq.engine import apply, judge
 from patchq.engine.apply import File
+from patchq.engine.sketch import Sketch
+from patchq.engine.verdict import Verdict
 from patchq.errors import PatchqError
-from patchq.model import Patch
+from patchq.model import FileDiff, Patch
 from patchq.releases.store import Store
 
 
@@ -63,6 +65,20 @@ class Tree:
                 mend=f"patchq lint --release {self.release}",
             )
         return done.after
+
+    def judge(
+        self, after: Mapping[str, File | None], sketch: Sketch | None, diffs: Sequence[FileDiff]
+    ) -> Verdict:
+        """Return what is found of files, were they in place of those that are there."""
+        return judge.judge(
+            {path: self.read(path) for path in after},
+            {path: file and file[0] for path, file in after.items()},
+            sketch,
+            self.release,
+            self.read,
+            diffs=diffs,
+            listing=self.installed,
+        )
 
     @property
     def listing(self) -> Mapping[str, str]:
