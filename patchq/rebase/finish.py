@@ -65,6 +65,7 @@ def put(queue: queues.Queue, old: str, new: Series, store: Store, cache: Path) -
         shutil.rmtree(gone, ignore_errors=True)
         os.rename(place, gone)
     os.rename(fresh, place)
+    progress.sync(queue.folder)  # before the rebase is forgotten
     shutil.rmtree(gone, ignore_errors=True)
     return place
 

@@ -170,6 +170,15 @@ def write(path: Path, data: bytes) -> None:
     os.replace(staged, path)
 
 
+def sync(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def _parsed(document: dict[str, object]) -> Progress:
     if document["schema"] != SCHEMA:
         raise ValueError(f"its schema is {document['schema']!r}; this patchq knows {SCHEMA}")
