@@ -46,7 +46,7 @@ def position(lock: Lock, queue: str, survey: Survey) -> int | Conflict:
                 None,
                 f"{applied.patch} is applied as number {index + 1}; the series has {want} there",
             )
-        if here.patch != applied.sha256:
+        if here.patch != applied.sha256 and here.changes != applied.changes:
             return Conflict(
                 Kind.CHANGED_PATCH,
                 applied.patch,

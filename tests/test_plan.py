@@ -131,11 +131,19 @@ def test_another_queues_patch_below_is_named():
 
 
 def test_a_patch_that_changed_since_its_push_is_a_conflict():
-    old = LockedPatch("one.patch", "", sha256(b"older"), None, ONE.changes)
+    old = LockedPatch("one.patch", "", sha256(b"older"), None, TWO.changes)
 
-    planned = plan.push(LOCK, "q", survey(a=A1, stack=applied(old)), 2)
+    planned = plan.push(LOCK, "q", survey(a=A2, stack=applied(old)), 2)
 
     assert kinds(planned) == [(Kind.CHANGED_PATCH, "one.patch", None)]
+
+
+def test_a_patch_whose_header_alone_changed_since_its_push_is_the_same():
+    old = LockedPatch("one.patch", "", sha256(b"older"), None, ONE.changes)
+
+    planned = plan.push(LOCK, "q", survey(a=A1, b=B0, stack=applied(old)), 2)
+
+    assert kinds(planned) == []
 
 
 def test_a_stack_in_another_order_than_the_series_is_a_conflict():

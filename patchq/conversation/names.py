@@ -11,6 +11,7 @@ from patchq import standing
 from patchq.conversation import look, view
 from patchq.conversation.goal import Upto
 from patchq.errors import ExitCode
+from patchq.model import AppliedPatch, LockedPatch
 from patchq.queue import store
 from patchq.report import Report
 from patchq.transport.channel import Conversation
@@ -207,7 +208,7 @@ def _status(seen: view.Sight, edited: list[str], findings: list[str]) -> dict[st
 def _marks(seen: view.Sight) -> tuple[list[str], list[str]]:
     """Return the series with ``+`` applied and ``=`` top, and where stack and series differ."""
     lock = seen.locks.get(seen.release)
-    texts = {patch.name: patch.patch for patch in lock.patches} if lock else {}
+    pinned = {patch.name: patch for patch in lock.patches} if lock else {}
     held = {applied.patch: applied for applied in seen.applied}
     top = seen.applied[-1].patch if seen.applied else None
     lines = [
@@ -216,7 +217,7 @@ def _marks(seen: view.Sight) -> tuple[list[str], list[str]]:
     findings = [
         f"changed: {name} was edited in the queue after it was pushed"
         for name in seen.names
-        if name in held and name in texts and texts[name] != held[name].sha256
+        if name in held and name in pinned and _differs(pinned[name], held[name])
     ]
     findings += [f"not in the series any more: {name}" for name in held if name not in seen.names]
     common = [name for name in seen.names if name in held]
@@ -225,6 +226,11 @@ def _marks(seen: view.Sight) -> tuple[list[str], list[str]]:
     ):
         findings.append(f"order: applied are {', '.join(held)}; the series has another order")
     return lines, findings
+
+
+def _differs(pinned: LockedPatch, applied: AppliedPatch) -> bool:
+    """Return whether a patch does something else now; what only its header says is no matter."""
+    return pinned.patch != applied.sha256 and pinned.changes != applied.changes
 
 
 def drifted(seen: view.Sight) -> list[str]:

@@ -226,6 +226,9 @@ def test_status_tells_a_patch_that_was_edited_after_its_push(world):
     path = world.series / "10-pi.patch"
     path.write_text("Author: me\n" + path.read_text())
     world.run("lint", "--queue", world.queue, "--write")
+    assert world.here("status").returncode == ExitCode.DONE  # a header is not what it does
+    path.write_text(path.read_text().replace("2 * metre\n \n", "2 * metre  # mine\n \n"))
+    world.run("lint", "--queue", world.queue, "--write")
 
     done = world.here("status")
 

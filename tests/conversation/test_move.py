@@ -132,7 +132,7 @@ def test_another_queues_patch_of_the_same_file_is_named(talk, world):
 def test_the_patch_edited_after_its_push_is_a_conflict(talk, world):
     talk.push("1")
     path = world.series / "10-pi.patch"
-    path.write_text("Author: me\n" + path.read_text())
+    path.write_text(path.read_text().replace("2 * metre\n \n", "2 * metre  # mine\n \n"))
     world.run("lint", "--queue", world.queue, "--write")
 
     report = talk.push()
