@@ -253,21 +253,23 @@ def _says(data: bytes | None) -> list[str]:
     parsed = trees.python(data)
     if isinstance(parsed, ast.Module):
         try:
-            return list(_spoken(parsed, 0))
+            return list(_spoken(parsed, ""))
         except RecursionError:
             pass
     return [repr(data)]
 
 
-def _spoken(node: ast.AST, depth: int) -> Iterator[str]:
-    """Yield the statements under one, each with its depth, but for those that say nothing (R6)."""
+def _spoken(node: ast.AST, where: str) -> Iterator[str]:
+    """Yield the statements under one, each with its blocks, but for those that say nothing (R6)."""
+    if isinstance(node, ast.Break | ast.Continue):
+        yield f"{where} {type(node).__name__}"
     for name, value in ast.iter_fields(node):
         for part in value if isinstance(value, list) else [value]:
             silent = isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant)
             if silent or isinstance(part, ast.Pass):
                 continue
             if isinstance(part, ast.stmt | ast.ExceptHandler | ast.match_case):
-                yield from _spoken(part, depth + 1)
+                yield from _spoken(part, f"{where}/{name}")
             elif part is not None:
                 said = ast.dump(part) if isinstance(part, ast.AST) else repr(part)
-                yield f"{depth} {type(node).__name__} {name}={said}"
+                yield f"{where} {type(node).__name__} {name}={said}"

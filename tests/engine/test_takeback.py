@@ -2,7 +2,7 @@
 
 import pytest
 
-from patchq.engine import diff, sketch, takeback
+from patchq.engine import diff, sketch, takeback, textdiff
 from patchq.model import Patch
 
 BELOW = {
@@ -167,3 +167,26 @@ def test_so_many_hunks_and_no_more_are_taken_back(monkeypatch):
     found = judged(TWO, f"# in pkg/a.py\n{CALL}{NAMES}")
 
     assert [bool(one.by) for one in found] == [True, False]
+
+
+LOOP = "def f(xs):\n    for x in xs:\n        if x:\n            break\n    return xs\n"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        LOOP.replace("break", "continue"),
+        LOOP.replace("            break\n", "            pass\n"),
+        LOOP.replace("            break\n", "            break\n        else:\n            break\n"),
+        LOOP.replace("            break\n", "            pass\n        break\n"),
+    ],
+)
+def test_a_jump_is_code(changed):
+    tree = {"pkg/a.py": (LOOP.encode(), False)}
+    made = textdiff.unified(LOOP.encode(), changed.encode(), "pkg/a.py")
+    header, diffs = diff.parse(made, name="x.patch")
+
+    back = takeback.Back(Patch("x.patch", made, header, diffs), tree.get, "1.0", lambda _: None)
+
+    assert back.nature == ""
+    assert [guard.bare for guard in back.guards(None)] == [True]
