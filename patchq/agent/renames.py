@@ -89,8 +89,8 @@ def settle(ground: Ground, found: Journal) -> None:
 def undo(ground: Ground, found: Journal, force: bool = False, renamed: bool = True) -> None:
     """Give every name back what it had, last first; the journal goes last.
 
-    Where nothing was `renamed` yet, compiled files stay. RECORD lists every file at any
-    moment here, too: with rows that were added it gets them again first, and what it had last.
+    Where nothing was `renamed` yet, only RECORD can have other rows. It lists every file at any
+    moment here, too: rows that were added it gets again first, and what it had last.
 
     Raises:
         RefusalError: somebody else's file is where one should go back; what was there
@@ -98,26 +98,10 @@ def undo(ground: Ground, found: Journal, force: bool = False, renamed: bool = Tr
     """
     widened = [entry for entry in found.entries if entry.plus is not None]
     for entry in widened:
-        again = ground.staged(plus(entry))
-        if again is not None and _is_after(ground, entry, force):
-            os.rename(again, ground.live(entry))
-    grafts.put_back(*ground.stage, found.entries)
-    for entry in found.entries:
-        if grafts.is_removed(entry):
-            live = ground.live(entry)
-            stage.make_folder(live, entry.before, os.path.dirname(live))
-    grafts.take(*ground.stage, found, grafts.is_made, lambda one: _is_after(ground, one, force))
-    stuck = []
-    for entry in reversed(found.entries):
-        if entry.role != "folder" and entry not in widened and not _restore(ground, entry, force):
-            stuck.append(entry.path)
-    back = {e.path for e in found.entries if e.role == "bytecode" and e.before["sha256"]}
-    bytecode.sweep(ground.site, found.modules if renamed else (), back)
-    for entry in reversed(found.entries):
-        if grafts.is_made(entry) and ground.staged(entry.new) is None:
-            grafts.remove(ground.live(entry))
+        if ground.staged(plus(entry)) and _is_after(ground, entry, force):
+            os.rename(str(ground.staged(plus(entry))), ground.live(entry))
+    stuck = _give_back(ground, found, force) if renamed else []
     stuck += [entry.path for entry in widened if not _restore(ground, entry, force)]
-    journal.cut(ground.home, found.ledger)
     stage.sync_parents(map(ground.live, found.entries))
     if stuck:
         raise RefusalError(
@@ -129,6 +113,25 @@ def undo(ground: Ground, found: Journal, force: bool = False, renamed: bool = Tr
     clear_stage(ground)
     journal.remove(os.path.join(ground.home, "journal"))
     stage.sync(ground.home)
+
+
+def _give_back(ground: Ground, found: Journal, force: bool) -> List[str]:
+    """Give all names back but RECORD's; return those where somebody else wrote."""
+    grafts.put_back(*ground.stage, found.entries)
+    for entry in found.entries:
+        if grafts.is_removed(entry):
+            live = ground.live(entry)
+            stage.make_folder(live, entry.before, os.path.dirname(live))
+    grafts.take(*ground.stage, found, grafts.is_made, lambda one: _is_after(ground, one, force))
+    mine = [e for e in reversed(found.entries) if e.role != "folder" and e.plus is None]
+    stuck = [entry.path for entry in mine if not _restore(ground, entry, force)]
+    back = {e.path for e in found.entries if e.role == "bytecode" and e.before["sha256"]}
+    bytecode.sweep(ground.site, found.modules, back)
+    for entry in reversed(found.entries):
+        if grafts.is_made(entry) and ground.staged(entry.new) is None:
+            grafts.remove(ground.live(entry))
+    journal.cut(ground.home, found.ledger)
+    return stuck
 
 
 def plus(entry: Entry) -> str:

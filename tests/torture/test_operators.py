@@ -332,6 +332,7 @@ def test_a_reader_that_is_stopped_anywhere_sees_old_or_new_and_nothing_between(t
             else:
                 controller.push(ONE, "one")
             answer = reader.to_end() if stopped else reader.answer()
+        assert "ok" in answer, (spot, answer)
         try:
             seen.append(consistent(answer["ok"]))
         except AssertionError as error:
