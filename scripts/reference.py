@@ -33,6 +33,8 @@ CODES = {
 VARIABLES = {
     "PATCHQ_CACHE": "Folder of pristine releases and verdicts; else `patchq` in the user's "
     "cache folder (`~/.cache`, `XDG_CACHE_HOME`).",
+    "PATCHQ_STATE": "Folder of rebases in progress and remembered resolutions; else `patchq` in "
+    "the user's state folder (`~/.local/state`, `XDG_STATE_HOME`).",
     "PATCHQ_QUEUES": "Folders that hold queues, separated as in `PATH`; they are asked after the "
     "nearest `queues/` upwards, and before the ready-made ones.",
     "VIRTUAL_ENV": "The active environment; without it `python3` on `PATH`.",

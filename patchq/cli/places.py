@@ -43,13 +43,14 @@ def one_queue(named: str | None, verb: str) -> store.Queue:
     The ready-made queues are meant where they are named.
     """
     found = queues(named)
-    if named is None:
-        found = tuple(one for one in found if not is_shipped(one))
+    ready = tuple(one for one in found if named is None and is_shipped(one))
+    found = tuple(one for one in found if one not in ready)
     if len(found) == 1:
         return found[0]
+    meant = f"; ready-made, and meant by name: {', '.join(one.name for one in ready)}"
     raise UsageError(
         f"{verb} needs one queue",
-        why=f"in sight: {', '.join(one.name for one in found) or 'none'}",
+        why=f"in sight: {', '.join(one.name for one in found) or 'none'}" + meant * bool(ready),
         mend=f"patchq {verb} --queue NAME",
     )
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import click
 
 from patchq.cli import places, run
-from patchq.errors import UsageError
+from patchq.errors import PatchqError, UsageError
 from patchq.queue import store
-from patchq.rebase import beginning, progress, road, told
+from patchq.rebase import beginning, finish, progress, road, told
 from patchq.rebase.beginning import Places
 from patchq.rebase.progress import Progress
 from patchq.rebase.road import Done
@@ -27,14 +29,26 @@ def rebase(
     if action is None:
         assert onto is not None
         force, dry = flags["force"], flags["dry"]
-        asked = beginning.begin(found, onto, source, replace_it=force or dry, partial=force)
-        return _walk(found, asked, as_json, dry=dry)
-    asked_ = found.folder.load()
-    if asked_ is None:
+        with contextlib.nullcontext() if dry else found.folder.alone():
+            asked = beginning.begin(found, onto, source, replace_it=force or dry, partial=force)
+            return _walk(found, asked, as_json, dry=dry)
+    with found.folder.alone():
+        return _go_on(found, action, as_json, force=flags["force"])
+
+
+def _go_on(found: Places, action: str, as_json: bool, *, force: bool) -> int:
+    """Do what an option says with the rebase in progress."""
+    try:
+        asked = found.folder.load()
+    except PatchqError:
+        if action != "abort":
+            raise
+        return run.show(_abort(found, ""), as_json)
+    if asked is None:
         raise progress.none(found.queue.folder)
     if action in ("abort", "quit", "show-current-patch"):
-        return run.show(_other(found, asked_, action), as_json)
-    return _walk(found, asked_, as_json, action=action, force=flags["force"])
+        return run.show(_other(found, asked, action), as_json)
+    return _walk(found, asked, as_json, action=action, force=force)
 
 
 def _action(onto: str | None, source: str | None, flags: dict[str, bool]) -> str | None:
@@ -55,11 +69,7 @@ def _queue(named: str | None, *, beginning: bool) -> store.Queue:
     """Return the queue; without a name, the one that has a rebase in progress."""
     if named is None and not beginning:
         state = places.state()
-        waiting = [
-            one
-            for one in places.queues(None)
-            if progress.Folder(state, one.folder).load() is not None
-        ]
+        waiting = [one for one in places.queues(None) if progress.Folder(state, one.folder).there]
         if len(waiting) == 1:
             return waiting[0]
     return places.one_queue(named, "rebase")
@@ -108,6 +118,14 @@ def _other(found: Places, asked: Progress, action: str) -> Report:
     if action == "quit":
         kept = folder.set_aside()
         return Report((f"The rebase is forgotten; its work tree is in {kept}",), (), document)
-    folder.remove()
-    said = f"The rebase onto {asked.onto} is forgotten; {found.queue.folder} is as it was"
-    return Report((said,), (), document)
+    return _abort(found, asked.onto)
+
+
+def _abort(found: Places, onto: str) -> Report:
+    """Forget a rebase, also one whose state cannot be read (`onto` is "")."""
+    if onto:
+        finish.heal(found.queue, onto)
+    found.folder.remove()
+    what = f"The rebase onto {onto}" if onto else "The rebase"
+    said = f"{what} is forgotten; {found.queue.folder} is as it was"
+    return Report((said,), (), {"verb": "rebase", "action": "abort", "onto": onto})

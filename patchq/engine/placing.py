@@ -127,7 +127,8 @@ class _Placing:
         what = f"line {want + 1} is not where a hunk without context can go"
         if expected:
             last = want + len(expected)
-            what = f"it has less context below than above, as where a file ends; more follows line {last}"
+            what = "it has less context below than above, as where a file ends; "
+            what += f"more follows line {last}"
         return Rejected(number, "mismatch", f"hunk {number} does not fit: {what}{where}")
 
 

@@ -1,7 +1,8 @@
 """Whether a merged text still hangs together, as both of its sides did.
 
 What is asked: that it is Python, that every name it uses is there, that nothing is
-defined twice, and that new lines lie in the class and def that they were written in.
+defined twice, nor a key in one dict, and that new lines lie in the class and def that
+they were written in.
 Faults that a side has already are not the merge's. Sketches and imports across files
 are `patchq.engine.judge`'s.
 """
@@ -9,6 +10,8 @@ are `patchq.engine.judge`'s.
 from __future__ import annotations
 
 import ast
+import warnings
+from collections import Counter
 from collections.abc import Iterator
 
 from patchq.engine import builtin, duplicates, lookup, syntax, trees
@@ -29,11 +32,53 @@ def faults(ours: bytes, theirs: bytes, result: bytes) -> Iterator[str]:
     for one in duplicates.duplicates(result):
         if one.name not in had:
             yield f"line {one.line}: the merged text defines `{one.name}` twice"
+    yield from _refused(ours, theirs, result)
+    yield from _repeated(ours, theirs, fault)
     missing = _missing(result)
     for side in (ours, theirs) if missing else ():
         missing -= _missing(side)
     for name in sorted(missing):
         yield f"nothing in the merged text defines `{name}`"
+
+
+def _refused(ours: bytes, theirs: bytes, result: bytes) -> Iterator[str]:
+    """Yield what Python's compiler says of a text that parses; silent where a side is like it."""
+    said = _compiled(result)
+    if said and not any(_compiled(side) for side in (ours, theirs)):
+        yield f"the merged text is not Python: {said}"
+
+
+def _compiled(text: bytes) -> str:
+    if isinstance(trees.python(text), Fault):
+        return ""  # the parser's to say, or newer than the running Python
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(text, "merged", "exec", dont_inherit=True)
+        except SyntaxError as error:
+            return f"line {error.lineno}: {error.msg}"
+        except (RecursionError, MemoryError, ValueError):
+            return ""
+    return ""
+
+
+def _repeated(ours: bytes, theirs: bytes, tree: ast.Module | None) -> Iterator[str]:
+    """Yield the keys that one dict of a merged text has twice, where no side has it so."""
+    found = _twice(tree)
+    had = [_twice(syntax.parsed(side)) for side in (ours, theirs)] if found else []
+    for key, line in found.items():
+        if not any(key in one for one in had):
+            yield f"line {line}: a dict of the merged text has the key {key} twice"
+
+
+def _twice(tree: ast.Module | Fault | None) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for node in ast.walk(tree) if isinstance(tree, ast.Module) else ():
+        if isinstance(node, ast.Dict):
+            keys = [repr(key.value) for key in node.keys if isinstance(key, ast.Constant)]
+            if len(keys) != len(set(keys)):
+                found |= {key: node.lineno for key, n in Counter(keys).items() if n > 1}
+    return found
 
 
 def misplaced(merged: Merged, theirs: bytes, result: bytes) -> Iterator[str]:

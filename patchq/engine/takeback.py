@@ -260,7 +260,7 @@ def _says(data: bytes | None) -> list[str]:
 
 
 def _spoken(node: ast.AST, where: str) -> Iterator[str]:
-    """Yield the statements under one, each with its blocks, but for those that say nothing (R6)."""
+    """Yield the statements under one, each with its blocks; not those that say nothing (R6)."""
     if isinstance(node, ast.Break | ast.Continue):
         yield f"{where} {type(node).__name__}"
     for name, value in ast.iter_fields(node):

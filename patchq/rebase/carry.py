@@ -24,17 +24,22 @@ from patchq.rebase.tree import Tree
 
 # The strongest first: a patch is what its least certain file is.
 _ORDER = (Word.REMEMBERED, Word.STRUCTURAL, Word.MERGED, Word.MOVED)
+# Of these the patch file is kept, but for line numbers.
+_KEPT = (Word.EXACT, Word.MOVED)
 # R15 by other releases than the new one: (the sketch, its text) -> since when.
 Since = Callable[[Sketch, bytes], Upstream | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Where patches are carried from and to: `old` has those below, `new` those carried."""
+    """Where patches are carried from and to: `old` has those below, `new` those carried.
+
+    Without `memory` no resolution is taken from it.
+    """
 
     old: Tree
     new: Tree
-    memory: Memory
+    memory: Memory | None
     since: Since
     needs: Callable[[str], bool]
 
@@ -88,7 +93,11 @@ def carry(patch: Patch, ground: Ground) -> Carried:
         word = Word.GONE if all(one.word is Word.GONE for one in stuck) else Word.CONFLICT
         step = replace(step, word=word, reasons=reasons)
         return Carried(step, merged=merged)
-    return given(patch, step, merged, parsed, ground)
+    done = given(patch, step, merged, parsed, ground)
+    if step.word is Word.REMEMBERED and done.step.word.stuck:
+        # What was right elsewhere is wrong here: as if it were not known, with markers.
+        return carry(patch, replace(ground, memory=None))
+    return done
 
 
 def given(
@@ -115,8 +124,13 @@ def given(
     elif step.word is not Word.EXACT:
         text, options = rendered.patch(patch.header, before, after, origin), ""
     fresh = reread(patch, text, options)
-    step = replace(step, changed=rendered.changed(patch, fresh))
     verdict = new.judge(after, parsed, fresh.diffs)
+    if step.word in _KEPT and any(one.kind == "enclosing" for one in verdict.findings):
+        # Only the line that a heading quotes is another now: the merge has found its place.
+        text, options = rendered.patch(patch.header, before, after, origin), ""
+        fresh = reread(patch, text, options)
+        verdict = new.judge(after, parsed, fresh.diffs)
+    step = replace(step, changed=rendered.changed(patch, fresh))
     reasons = tuple(_reasons(verdict))
     if reasons and force:
         step = replace(step, flags=(*step.flags, *(f"taken in spite of: {r}" for r in reasons)))

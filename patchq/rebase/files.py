@@ -60,7 +60,7 @@ class _Sides:
 
 
 def merged(
-    patch: Patch, theirs: Mapping[str, File | None], old: Tree, new: Tree, memory: Memory
+    patch: Patch, theirs: Mapping[str, File | None], old: Tree, new: Tree, memory: Memory | None
 ) -> Iterator[FileMerge]:
     """Yield the files of a patch on the new release; `theirs` are the old ones with it."""
     labels = Labels(
@@ -93,7 +93,7 @@ def renames(patch: Patch) -> dict[str, str]:
     }
 
 
-def _file(sides: _Sides, old: Tree, new: Tree, memory: Memory, labels: Labels) -> FileMerge:
+def _file(sides: _Sides, old: Tree, new: Tree, memory: Memory | None, labels: Labels) -> FileMerge:
     base, ours, theirs = sides.base, sides.ours, sides.theirs
     if ours == base:
         return FileMerge(sides.path, Word.EXACT, theirs)
@@ -114,7 +114,7 @@ def _stuck(sides: _Sides, file: File | None, reason: str) -> FileMerge:
 
 
 def _texts(
-    sides: _Sides, base: File, ours: File, theirs: File, memory: Memory, labels: Labels
+    sides: _Sides, base: File, ours: File, theirs: File, memory: Memory | None, labels: Labels
 ) -> FileMerge:
     """Merge a file that is on all three sides, its bytes and its mode."""
     mode = ours[1] if base[1] == theirs[1] else theirs[1]
@@ -122,7 +122,7 @@ def _texts(
     plain = merge.merge(base[0], ours[0], theirs[0])
     found = tuple(_found(sides.path, plain))
     if done.text is None:
-        known = memory.recall(plain)
+        known = memory.recall(plain) if memory is not None else None
         if known is not None:
             said = f"{sides.path}: resolved as it was before, from memory"
             return FileMerge(sides.path, Word.REMEMBERED, (known, mode), flags=(said,))
@@ -152,7 +152,7 @@ def _found(path: str, plain: Merged) -> Iterator[str]:
             yield f"{path}:{region.line}: {what} there already"
 
 
-def _gone(sides: _Sides, old: Tree, new: Tree, memory: Memory, labels: Labels) -> FileMerge:
+def _gone(sides: _Sides, old: Tree, new: Tree, memory: Memory | None, labels: Labels) -> FileMerge:
     """Merge a file into where upstream moved it; else say where its definitions went."""
     base, theirs = sides.base, sides.theirs
     assert base is not None

@@ -40,10 +40,11 @@ def put(queue: queues.Queue, old: str, new: Series, store: Store, cache: Path) -
 
     One that is there is replaced. The sketches that the old release has for itself come along.
     """
+    heal(queue, new.release)
     tree = Tree(store, new.release)
     pinned = _lock(queue, new, tree, cache)
     place = queue.folder / new.release
-    fresh, gone = (queue.folder / f".{new.release}.{word}" for word in ("new", "old"))
+    fresh, gone = _beside(place, "new"), _beside(place, "old")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir()
     for patch in new.patches:
@@ -68,6 +69,18 @@ def put(queue: queues.Queue, old: str, new: Series, store: Store, cache: Path) -
     progress.sync(queue.folder)  # before the rebase is forgotten
     shutil.rmtree(gone, ignore_errors=True)
     return place
+
+
+def heal(queue: queues.Queue, release: str) -> None:
+    """Put a series back that a killed rebase had taken away and not yet replaced."""
+    place = queue.folder / release
+    gone = _beside(place, "old")
+    if gone.is_dir() and not place.exists():
+        os.rename(gone, place)
+
+
+def _beside(place: Path, word: str) -> Path:
+    return place.with_name(f".{place.name}.{word}")
 
 
 def _lock(queue: queues.Queue, new: Series, tree: Tree, cache: Path) -> bytes:

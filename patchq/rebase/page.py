@@ -26,6 +26,7 @@ def page(
         "Why:",
         *(f"  {reason}" for reason in step.reasons),
         "",
+        *_sketch(patch),
         f"The files are in {work}",
         "Edit them there to what the patch should give; a file that should go: remove it. Then:",
         *commands(),
@@ -43,12 +44,23 @@ def page(
     return "\n".join([*out, ""])
 
 
+def _sketch(patch: Patch) -> Iterator[str]:
+    """Yield what the patch is for, and that this may be what is wrong."""
+    if patch.sketch is None:
+        return
+    yield f"What it is for, as the queue's {patch.sketch_name} says it:"
+    yield from (f"    {line}".rstrip() for line in lines.decode(patch.sketch).splitlines())
+    yield "Where the release says the same in other words, edit the sketch (`# when <RELEASE`)."
+    yield ""
+
+
 def commands() -> tuple[str, ...]:
     """What can be typed where a rebase waits."""
     return (
         "  patchq rebase --continue   # judge what is there now, and go on",
         "  patchq rebase --skip       # leave this patch out of the new series",
-        "  patchq rebase --abort      # forget the rebase; the queue is as it was",
+        "  patchq rebase --abort      # forget the rebase and the work tree",
+        "  patchq rebase --quit       # forget the rebase, keep the work tree",
     )
 
 

@@ -13,16 +13,18 @@ Killed at any time it goes on from the last whole rebase.json.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
+import itertools
 import json
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from patchq.engine.apply import File
-from patchq.errors import PatchqError, UsageError
+from patchq.errors import ConflictError, PatchqError, UsageError
 from patchq.model import safe_path
 from patchq.rebase.files import FileMerge
 from patchq.rebase.step import Step
@@ -30,6 +32,7 @@ from patchq.rebase.step import Step
 SCHEMA = 1
 PAGE = "CONFLICT.txt"
 _STATE = "rebase.json"
+_LEFT_OVERS = ("~", ".orig", ".rej", ".bak", ".pyc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,30 @@ class Folder:
         self.path = root / "rebase" / f"{queue.resolve().name}-{name}"
         self.work = self.path / "work"
 
+    @property
+    def there(self) -> bool:
+        """True where a rebase is in progress, whether or not its state can be read."""
+        return (self.path / _STATE).is_file()
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other processes out of this queue's rebase.
+
+        Raises:
+            UsageError: one is at it.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.with_name(f"{self.path.name}.lock").open("a") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise UsageError(
+                    "another patchq is at work on this rebase",
+                    why=f"it holds {lock.name}",
+                    mend="patchq rebase --continue, when it has ended",
+                ) from error
+            yield
+
     def load(self) -> Progress | None:
         """Return the rebase in progress, None where there is none.
 
@@ -116,7 +143,10 @@ class Folder:
 
     def kept(self, name: str) -> bytes:
         """Return a new patch file that was kept."""
-        return (self.path / "done" / name).read_bytes()
+        try:
+            return (self.path / "done" / name).read_bytes()
+        except OSError as error:
+            raise damaged(self.path, f"done/{name}: {error.strerror}") from error
 
     def lay_out(self, merged: Iterable[FileMerge], page: str) -> None:
         """Make the work tree of a conflict, and its page."""
@@ -131,12 +161,31 @@ class Folder:
         write(self.path / PAGE, page.encode(errors="surrogateescape"))
 
     def resolved(self, path: str) -> File | None:
-        """Return a file of the work tree as it is now; one that was removed is absent."""
+        """Return a file of the work tree as it is now; one that was removed is absent.
+
+        Raises:
+            ConflictError: a link, a folder or the like is in its place.
+        """
         place = self.work / path
+        if place.is_symlink() or (place.exists() and not place.is_file()):
+            raise ConflictError(
+                f"{path} is no plain file in the work tree",
+                why=f"{place} is a link, a folder or the like",
+                mend="put the file there that the patch should give",
+            )
         try:
             return place.read_bytes(), os.access(place, os.X_OK)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
+
+    def added(self, known: Iterable[str]) -> Iterator[str]:
+        """Yield the other files of the work tree, without what editors and Python leave."""
+        seen = set(known)
+        for place in sorted(self.work.rglob("*")):
+            path = place.relative_to(self.work).as_posix()
+            left = place.name.startswith(".") or place.name.endswith(_LEFT_OVERS)
+            if path not in seen and not left and not place.is_dir() and "__pycache__" not in path:
+                yield safe_path(path, source=str(self.work))
 
     def remove(self) -> None:
         """Forget the rebase: rebase.json goes first."""
@@ -145,10 +194,19 @@ class Folder:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def set_aside(self) -> Path:
-        """Forget the rebase but for its work tree; return where that is."""
+        """Forget the rebase but for its work tree; return where that is, out of the next's way."""
+        names = (self.path.with_name(f"{self.path.name}.left-{n}") for n in itertools.count(1))
+        kept = next(path for path in names if not path.exists())
+        os.rename(self.path, kept)
         with contextlib.suppress(FileNotFoundError):
-            (self.path / _STATE).unlink()
-        return self.work
+            (kept / _STATE).unlink()
+        return kept / self.work.name
+
+
+def damaged(folder: Path, why: str) -> PatchqError:
+    """Return the error for a state that was changed by another hand."""
+    said = f"what {folder} says of the rebase does not fit"
+    return PatchqError(said, why=why, mend="patchq rebase --abort, and begin again")
 
 
 def none(queue: Path) -> UsageError:

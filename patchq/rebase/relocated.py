@@ -74,7 +74,7 @@ def _changed(before: bytes, after: bytes) -> list[bytes]:
 def _bodies(text: bytes) -> dict[bytes, bytes]:
     starts = list(_DEFINED.finditer(text))
     ends = [match.start() for match in starts[1:]] + [len(text)]
-    return {match[1]: text[match.start() : end] for match, end in zip(starts, ends, strict=True)}
+    return {match[1]: text[match.start() : end] for match, end in zip(starts, ends, strict=False)}
 
 
 def _alike(one: bytes, other: bytes) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,12 +13,12 @@ from patchq.engine.upstream import Upstream
 from patchq.errors import ConflictError, PatchqError, UsageError
 from patchq.model import Patch
 from patchq.queue import store as queues
-from patchq.rebase import carry, finish, page
+from patchq.rebase import carry, files, finish, page
 from patchq.rebase.beginning import Places, digest
 from patchq.rebase.carry import Carried, Ground
 from patchq.rebase.files import FileMerge
 from patchq.rebase.memory import MARKERS
-from patchq.rebase.progress import Progress, Waiting
+from patchq.rebase.progress import Progress, Waiting, damaged
 from patchq.rebase.step import Step, Word
 from patchq.rebase.tree import Tree
 from patchq.releases import since
@@ -46,11 +46,12 @@ def walking(places: Places, asked: Progress) -> Iterator[Walk]:
         PatchqError: a release was not fetched, or the old series is not what it was.
     """
     queue = places.queue
+    finish.heal(queue, asked.onto)
     if digest(queue, asked.source) != asked.digest:
         raise PatchqError(
             f"the series for {asked.source} is not what it was when the rebase began",
             why="a patch or a sketch of it was edited since",
-            mend="patchq rebase --abort, and begin again",
+            mend="take the edit back; or patchq rebase --quit, which keeps the work tree",
         )
     with Store(queue.distribution, places.cache / "releases") as store:
         for release in (asked.source, asked.onto):
@@ -110,7 +111,10 @@ class Walk:
             return False
         if step.word.carried:
             options = self.progress.options.get(patch.name, "")
-            self.new.put(carry.reread(patch, self.places.folder.kept(patch.name), options))
+            fresh = carry.reread(patch, self.places.folder.kept(patch.name), options)
+            if patch.diffs and not fresh.diffs:
+                raise damaged(self.places.folder.path, f"done/{patch.name} is no patch")
+            self.new.put(fresh)
         self._step(patch)
         return True
 
@@ -122,7 +126,8 @@ class Walk:
         """Put on all that is below the patch that waits, and return that."""
         assert self.progress.waiting is not None
         while self.patches[self._at].name != self.progress.waiting.step.name:
-            self._pass(self.patches[self._at])
+            if not self._pass(self.patches[self._at]):
+                raise damaged(self.places.folder.path, "it waits behind a patch not carried yet")
         return self.patches[self._at]
 
     def take(self, patch: Patch, carried: Carried, *, dry: bool = False) -> None:
@@ -176,14 +181,27 @@ class Walk:
         assert waiting is not None
         patch = self._until_waiting()
         merged = tuple(self._resolved(*row) for row in waiting.files)
+        more = tuple(self._added(row[0] for row in waiting.files))
+        merged += more
         if all(one.upstream for one in merged):
             raise ConflictError(
                 f"{patch.name} would change nothing",
                 why=f"the work tree has what {self.progress.onto} has without it",
                 mend="patchq rebase --skip",
             )
+        untouched = tuple(self._untouched(patch, merged))
+        if untouched and not force:
+            raise ConflictError(
+                f"{patch.name}: {', '.join(untouched)}: nothing was done about the conflict",
+                why="the work tree has it as the rebase put it there, and that is no answer",
+                mend="edit or remove it, then: patchq rebase --continue; as it is: --force",
+            )
         parsed = sketch.load(patch.sketch, name=patch.sketch_name) if patch.sketch else None
-        step = Step(patch.name, Word.RESOLVED, unasked=waiting.step.unasked)
+        flags = (
+            *(f"{one.path}: the old patch did not touch it" for one in more),
+            *(f"taken in spite of: {path}: nothing was done about it" for path in untouched),
+        )
+        step = Step(patch.name, Word.RESOLVED, flags=flags, unasked=waiting.step.unasked)
         carried = carry.given(patch, step, merged, parsed, self.ground, force=force)
         if carried.step.word.stuck:
             raise ConflictError(
@@ -191,9 +209,26 @@ class Walk:
                 why="\n".join(carried.step.reasons),
                 mend="correct it, then: patchq rebase --continue; to take it as it is: --force",
             )
-        self._remember(merged, patch)
+        if not force:  # what was wrong here is not offered elsewhere
+            self._remember(merged, patch)
         self.take(patch, carried)
         return carried.step
+
+    def _added(self, known: Iterable[str]) -> Iterator[FileMerge]:
+        """Yield what the work tree has of files that the patch did not touch."""
+        for path in self.places.folder.added(known):
+            one = self._resolved(path, "", path)
+            if not one.upstream:
+                yield one
+
+    def _untouched(self, patch: Patch, found: Sequence[FileMerge]) -> Iterator[str]:
+        """Yield the files that are stuck without a marker in them, and as they were laid out."""
+        theirs, memory = self.old.put_aside(patch), self.places.memory
+        laid = {one.path: one for one in files.merged(patch, theirs, self.old, self.new, memory)}
+        for one in found:
+            was = laid.get(one.path)
+            if was is not None and was.word.stuck and was.file == one.file is not None:
+                yield one.path
 
     def _resolved(self, path: str, origin: str, source: str) -> FileMerge:
         file = self.places.folder.resolved(path)

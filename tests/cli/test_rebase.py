@@ -87,12 +87,22 @@ def test_what_can_be_done_with_a_rebase_that_waits_needs_no_name_of_the_queue(ne
     assert "no rebase of" in again.stderr
 
 
+def test_a_rebase_whose_state_cannot_be_read_can_be_aborted(newer):
+    rebase(newer, "--onto", "2.0")
+    (work(newer).parent / "rebase.json").write_text("{")
+
+    assert "--abort" in rebase(newer, "--continue").stderr
+    assert rebase(newer, "--abort").returncode == 0
+    assert rebase(newer, "--onto", "2.0").returncode == 3
+
+
 def test_quit_leaves_the_work_tree(newer):
     rebase(newer, "--onto", "2.0")
-    left = work(newer)
+    was = work(newer).parent
 
     done = rebase(newer, "--quit")
 
+    left = was.with_name(f"{was.name}.left-1") / "work"
     assert done.stdout == f"The rebase is forgotten; its work tree is in {left}\n"
     assert (left / "demo" / "shapes.py").is_file()
     assert rebase(newer, "--onto", "2.0").returncode == 3

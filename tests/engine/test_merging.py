@@ -234,3 +234,15 @@ def test_what_is_merged_is_python(texts):
 
     if found.text is not None:
         ast.parse(found.text)
+
+
+@pytest.mark.parametrize(
+    ("base", "ours", "theirs"),
+    [
+        (b"f(a=1)\n", b"f(a=1, b=2)\n", b"f(b=3, a=1)\n"),
+        (b"f = {'a': 1}\n", b"f = {'z': 2, 'a': 1}\n", b"f = {'a': 1, 'z': 3}\n"),
+        (b"def f(a): 0\n", b"def f(z, a): 0\n", b"def f(a, z): 0\n"),
+    ],
+)
+def test_what_both_sides_put_in_at_two_places_is_not_there_twice(base, ours, theirs):
+    assert merged(base, ours, theirs).word == "conflict"

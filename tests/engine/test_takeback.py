@@ -177,7 +177,9 @@ LOOP = "def f(xs):\n    for x in xs:\n        if x:\n            break\n    retu
     [
         LOOP.replace("break", "continue"),
         LOOP.replace("            break\n", "            pass\n"),
-        LOOP.replace("            break\n", "            break\n        else:\n            break\n"),
+        LOOP.replace(
+            "            break\n", "            break\n        else:\n            break\n"
+        ),
         LOOP.replace("            break\n", "            pass\n        break\n"),
     ],
 )

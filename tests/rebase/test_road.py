@@ -288,7 +288,7 @@ def test_what_is_remembered_and_fails_the_judgement_is_a_conflict(lab):
     steps, _ = lab.rebase("2.0", "1.0", again=True)
 
     assert only(steps).word is Word.CONFLICT
-    assert only(steps).reasons[0] == "as remembered, it is wrong:"
+    assert b"<<<<<<< demo 2.0" in (lab.places.folder.work / "demo/a.py").read_bytes()
 
 
 def test_a_merge_that_fails_the_judgement_is_a_conflict_that_says_why(lab):
@@ -492,3 +492,128 @@ def test_of_two_classes_with_equal_bodies_the_right_one_is_changed(lab):
     assert text == new[: new.index("class Two")] + new[new.index("class Two") :].replace(
         "return side", "return side * 2"
     )
+
+
+def test_a_damaged_state_ends_in_an_error_and_not_in_a_loop(lab):
+    simple(lab, CONFLICT)
+    lab.rebase("2.0")
+    state = lab.places.folder.path / "rebase.json"
+    state.write_text(state.read_text().replace("10-two.patch", "99-none.patch"))
+
+    with pytest.raises(PatchqError, match="does not fit"):
+        lab.go_on()
+
+
+def test_what_was_left_behind_is_out_of_the_next_rebases_way(lab):
+    simple(lab, CONFLICT)
+    lab.rebase("2.0")
+    resolve(lab, "mine\n")
+
+    left = lab.places.folder.set_aside()
+    lab.rebase("2.0")
+
+    assert (left / "demo/a.py").read_text() == "mine\n"
+
+
+def test_only_one_process_is_at_a_rebase(lab):
+    folder = lab.places.folder
+
+    with folder.alone(), pytest.raises(UsageError, match="another patchq"), folder.alone():
+        pass
+
+
+def test_a_file_without_markers_that_nobody_touched_is_not_resolved(lab):
+    old = {"demo/a.py": A, "demo/gone.txt": BIG}
+    lab.release("1.0", old)
+    lab.release("2.0", {"demo/a.py": CONFLICT})
+    text = patch(old, {"demo/a.py": TWO, "demo/gone.txt": BIG + "more\n"})
+    lab.series("1.0", {"10-two.patch": text})
+    lab.rebase("2.0")
+    resolve(lab, A.replace("return 2", "return 222"))
+
+    with pytest.raises(ConflictError, match=r"demo/gone\.txt: nothing was done"):
+        lab.go_on()
+    (lab.places.folder.work / "demo/gone.txt").unlink()
+    steps, _ = lab.go_on()
+
+    assert only(steps).word is Word.RESOLVED
+
+
+def test_a_damaged_patch_of_those_that_are_done_is_named(lab):
+    lab.release("1.0", {"demo/a.py": A, "demo/b.txt": "1\n"})
+    lab.release("2.0", {"demo/a.py": CONFLICT, "demo/b.txt": "1\n"})
+    other = patch({"demo/b.txt": "1\n"}, {"demo/b.txt": "2\n"})
+    lab.series("1.0", {"05.patch": other, "10.patch": patch({"demo/a.py": A}, {"demo/a.py": TWO})})
+    lab.rebase("2.0")
+    resolve(lab, A.replace("return 2", "return 222"))
+    kept = lab.places.folder.path / "done" / "05.patch"
+
+    kept.write_text("garbage\n")
+    with pytest.raises(PatchqError, match="does not fit"):
+        lab.go_on()
+    kept.unlink()
+    with pytest.raises(PatchqError, match="does not fit"):
+        lab.go_on()
+
+
+def test_files_that_the_work_tree_got_besides_are_taken(lab):
+    simple(lab, CONFLICT)
+    lab.rebase("2.0")
+    resolve(lab, A.replace("return 2", "return 222"))
+    resolve(lab, "x = 2\n", "demo/b.py")
+    resolve(lab, "n = 1\n", "demo/more.py")
+    resolve(lab, "junk", "demo/a.py~")
+
+    steps, _ = lab.go_on()
+
+    assert only(steps).flags == tuple(
+        f"demo/{name}: the old patch did not touch it" for name in ("b.py", "more.py")
+    )
+    tree = applied(lab, "2.0")
+    assert (tree.read("demo/b.py"), tree.read("demo/more.py")) == (b"x = 2\n", b"n = 1\n")
+
+
+def test_a_link_in_the_work_tree_is_refused(lab):
+    simple(lab, CONFLICT)
+    lab.rebase("2.0")
+    place = lab.places.folder.work / "demo/a.py"
+    place.unlink()
+    place.symlink_to("/etc/hostname")
+
+    with pytest.raises(ConflictError, match="is no plain file in the work tree"):
+        lab.go_on()
+
+
+def test_a_resolution_that_was_forced_is_not_remembered(lab):
+    simple(lab, CONFLICT)
+    lab.rebase("2.0")
+    resolve(lab, A.replace("return 2", "return 222"))
+    lab.go_on(force=True)
+
+    steps, _ = lab.rebase("2.0", "1.0", again=True)
+
+    assert only(steps).word is Word.CONFLICT
+
+
+def test_a_lost_file_without_any_def_is_gone_and_no_crash(lab):
+    lab.release("1.0", {"demo/about.py": "v = 1\n", "demo/a.py": A})
+    lab.release("2.0", {"demo/a.py": A})
+    lab.series(
+        "1.0", {"10.patch": patch({"demo/about.py": "v = 1\n"}, {"demo/about.py": "v = 2\n"})}
+    )
+
+    steps, _ = lab.rebase("2.0")
+
+    assert only(steps).word is Word.GONE
+
+
+def test_a_heading_that_quotes_a_line_which_changed_is_written_anew(lab):
+    old = "def one(a):\n    return 1\n" + "".join(f"v{i} = {i}\n" for i in range(9))
+    simple(
+        lab, old.replace("one(a)", "one(a, b)"), old=old, patched=old.replace("v6 = 6", "v6 = 66")
+    )
+
+    steps, _ = lab.rebase("2.0")
+
+    assert only(steps).word is Word.EXACT
+    assert b"@@ def one(a, b):" in lab.files()["2.0/10-two.patch"]

@@ -59,15 +59,44 @@ def docstring(one: Statement) -> bool:
 
 
 def clauses(base: Sequence[Clause], side: Sequence[Clause]) -> dict[int, int]:
-    """Return the index of every clause of a statement of the base that a side has."""
-    one, two = [x.header for x in base], [x.header for x in side]
+    """Return the index of every clause of a statement of the base that a side has.
+
+    Branches are known by their condition, whether it says ``if`` or ``elif``.
+    """
+    one, two = ([_condition(x) for x in clauses] for clauses in (base, side))
     found = alignment.pairs(one, two)
     for gap, other in _gaps(found, len(base), len(side)):
-        words = [base[at].word for at in gap], [side[at].word for at in other]
+        words = [_word(base[at]) for at in gap], [_word(side[at]) for at in other]
+        if len(gap) != len(other) and "if" in words[0]:
+            table = [[_alike(base[at], side[to]) for to in other] for at in gap]
+            found.update((gap[row], other[column]) for row, column in best(table))
+            continue
         for at, to in alignment.pairs(*words).items():
             if words[0][at] != "@":
                 found[gap[at]] = other[to]
-    return found
+    return {at: to for at, to in found.items() if not _swapped(base, side, at, to)}
+
+
+def _word(one: Clause) -> str:
+    return "if" if one.word == "elif" else one.word
+
+
+def _condition(one: Clause) -> str:
+    return "\x1f".join([_word(one), norm(one.head[1:])])
+
+
+def _alike(one: Clause, other: Clause) -> float:
+    return dice(tuple(words(one)), tuple(words(other))) if _word(one) == _word(other) else 0.0
+
+
+def _swapped(base: Sequence[Clause], side: Sequence[Clause], at: int, to: int) -> bool:
+    """Return True for a pair of clauses whose blocks say that each is another one."""
+    was, now = base[at].body, side[to].body
+    if was is None or now is None or was.norm == now.norm:
+        return False
+    others = [x.body.norm for x in base if x.body is not None and x is not base[at]]
+    bodies = [x.body.norm for x in side if x.body is not None and x is not side[to]]
+    return was.norm in bodies and now.norm in others
 
 
 def label(one: Statement) -> str:

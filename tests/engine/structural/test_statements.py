@@ -201,3 +201,21 @@ def test_what_both_sides_took_out_is_flagged_where_the_patch_puts_something():
     theirs = "def f():\n    a()\n    new(1, 2, 3, 4, 5)\n    z()\n"
 
     flagged(base, ours, theirs, "both sides took out `old(1)`")
+
+
+BRANCHES = "if p:\n    x = g(1)\n    y = 2\nelse:\n    x = 3\n"
+
+
+def test_a_branch_is_known_by_its_condition_when_another_is_put_before_it():
+    ours = BRANCHES.replace("if p:", "if n:\n    x = g(0)\n    y = 0\nelif p:")
+
+    got = forced(BRANCHES, ours, BRANCHES.replace("g(1)", "g(1, 1)"))
+
+    assert got == ours.replace("g(1)", "g(1, 1)")
+
+
+def test_branches_that_were_swapped_are_refused():
+    base = "if p:\n    r = a(1)\nelse:\n    r = b(1)\n"
+    ours = "if not p:\n    r = b(1)\nelse:\n    r = a(1)\n"
+
+    assert "`if p:`" in refused(base, ours, base.replace("a(1)", "a(1, 2)"))
