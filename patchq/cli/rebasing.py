@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
 
 import click
 
@@ -103,7 +105,21 @@ def _walk(
             waiting = step if step.word.stuck and not dry else None
         left = dry or waiting is not None
         done = Done(walk.progress, waiting=waiting) if left else walk.end()
-    return run.show(told.report(done, found.folder, dry=dry), as_json)
+    report = told.report(done, found.folder, dry=dry)
+    stale = () if left else tuple(_stale(found.queue))
+    return run.show(replace(report, notes=(*report.notes, *stale)), as_json)
+
+
+def _stale(queue: store.Queue) -> Iterator[str]:
+    """Say which series were locked with another sketch: one may be edited while it waits."""
+    fresh = store.open(queue.folder)
+    differs = {release: store.verify(fresh, release) for release in fresh.releases}
+    stale = [release for release, why in differs.items() if why and store.lock(fresh, release)]
+    if stale:
+        yield (
+            f"series.lock of {', '.join(stale)} is stale, since a sketch or a patch was edited: "
+            f"patchq lint --write --queue {queue.folder}"
+        )
 
 
 def _other(found: Places, asked: Progress, action: str) -> Report:

@@ -54,6 +54,13 @@ def begin(
             why=f"it waits in {places.folder.path}",
             mend="patchq rebase --continue; or --abort",
         )
+    for named in (onto, source or onto):
+        if not names.is_release(named) or names.version(named) is None:
+            raise UsageError(
+                f"{named!r} names no release",
+                why="a release is named by its version: 0.17.0",
+                mend=f"patchq rebase --onto {named.rpartition('=')[2] or 'RELEASE'}",
+            )
     source = source or nearest(queue, onto)
     if source == onto or source not in queue.releases:
         raise UsageError(

@@ -97,9 +97,18 @@ class Folder:
 
         Raises:
             UsageError: one is at it.
+            PatchqError: the state folder cannot be written.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.with_name(f"{self.path.name}.lock").open("a") as lock:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            held = self.path.with_name(f"{self.path.name}.lock").open("a")
+        except OSError as error:
+            raise PatchqError(
+                f"{self.path.parent} cannot be written",
+                why=f"{error.strerror}; a rebase keeps its progress there",
+                mend="export PATCHQ_STATE=DIR, a folder that can be written",
+            ) from error
+        with held as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:

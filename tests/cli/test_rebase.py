@@ -146,3 +146,24 @@ def test_what_makes_no_sense_is_an_error_in_three_parts(newer, args, said):
     assert done.returncode in (1, 64)
     assert said in done.stderr
     assert "  mend: patchq " in done.stderr
+
+
+def test_a_state_folder_that_cannot_be_written_is_an_error_in_three_parts(newer):
+    done = newer.run(
+        "rebase", "--onto", "2.0", "--queue", newer.queue, environ={"PATCHQ_STATE": "/proc/x"}
+    )
+
+    assert done.returncode == 1
+    assert "/proc/x/rebase cannot be written" in done.stderr
+    assert "mend: export PATCHQ_STATE=DIR" in done.stderr
+
+
+def test_a_sketch_that_was_edited_while_it_waited_makes_the_other_locks_stale_and_says_so(newer):
+    rebase(newer, "--onto", "2.0")
+    sketch = newer.queue / "post" / "10-pi.pyi"
+    sketch.write_text("# in demo/shapes.py\nfrom math import pi\n")
+    resolved(newer)
+
+    done = rebase(newer, "--continue")
+
+    assert "series.lock of 1.0 is stale" in done.stderr

@@ -617,3 +617,11 @@ def test_a_heading_that_quotes_a_line_which_changed_is_written_anew(lab):
 
     assert only(steps).word is Word.EXACT
     assert b"@@ def one(a, b):" in lab.files()["2.0/10-two.patch"]
+
+
+@pytest.mark.parametrize("named", ["demo==2.0", "garbage", "../x"])
+def test_what_is_no_version_names_no_release(lab, named):
+    simple(lab, A)
+
+    with pytest.raises(UsageError, match="names no release"):
+        lab.rebase(named)
