@@ -7,7 +7,6 @@ R16). The lock that a push relies on is made of the same steps.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from patchq.errors import ExitCode, PatchqError, UsageError
 from patchq.linted import Fault, Judged, Mends
 from patchq.model import Lock, Patch, Series, Sha256, sha256
 from patchq.queue import lock as locks
-from patchq.queue import orphans, verdicts
+from patchq.queue import orphans, verdicts, writing
 from patchq.queue import store as queues
 from patchq.releases import store as releases
 from patchq.report import Report
@@ -114,7 +113,7 @@ def _lock(
     if series.lock is not None and path.read_bytes() == text:
         return []
     if write:
-        _replace(path, text)
+        writing.write(path, text)
         spite = ", in spite of the faults" if faulty else ""
         lines.append(f"{series.release} series.lock written{spite}")
         return []
@@ -138,13 +137,6 @@ def _differs(kept: Lock, fresh: Lock) -> str:
         if old.reads != new.reads:
             return f"{new.name} was judged beside other files than it says"
     return "it is not laid out as patchq writes it"
-
-
-def _replace(path: Path, text: bytes) -> None:
-    """Put a file in place whole: staged beside it, then renamed."""
-    staged = path.with_name(f".{path.name}.new")
-    staged.write_bytes(text)
-    os.replace(staged, path)
 
 
 def _series(

@@ -13,7 +13,7 @@ from patchq.conversation import judging, view
 from patchq.engine import layers as laying
 from patchq.engine.layers import Layer
 from patchq.errors import PatchqError
-from patchq.model import AppliedPatch, Patch, Sha256, Survey, sha256
+from patchq.model import AppliedPatch, FileState, Patch, Survey
 from patchq.queue import series
 from patchq.transport.channel import Conversation
 
@@ -43,7 +43,7 @@ def originals(
     """
     found = yield from read(aim, seen, paths, originals=True)
     wanted = {path: standing.pristine(seen.survey, path).sha256 for path in paths}
-    lost = [path for path in paths if _digest(found.get(path)) != wanted[path]]
+    lost = [path for path in paths if FileState.of(found.get(path)).sha256 != wanted[path]]
     if lost:
         found.update((yield from _taken_back(aim, seen, lost)))
     return found
@@ -62,10 +62,6 @@ def _taken_back(
     }
     below = laying.take_back(layers_of(seen.survey, seen.texts, pile), tree) or {}
     return {path: file and file[0] for path, file in below.items() if path in paths}
-
-
-def _digest(data: bytes | None) -> Sha256 | None:
-    return None if data is None else sha256(data)
 
 
 def rebuild(

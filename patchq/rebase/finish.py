@@ -12,9 +12,9 @@ from pathlib import Path
 from patchq.engine import sketch
 from patchq.engine.apply import File
 from patchq.engine.verdict import Verdict
-from patchq.model import Patch, Sha256, sha256
+from patchq.model import FileState, Patch, sha256
 from patchq.queue import lock as locks
-from patchq.queue import patchfile, verdicts
+from patchq.queue import patchfile, verdicts, writing
 from patchq.queue import series as series_file
 from patchq.queue import store as queues
 from patchq.rebase import progress
@@ -49,7 +49,7 @@ def put(queue: queues.Queue, old: str, new: Series, store: Store, cache: Path) -
     fresh.mkdir()
     for patch in new.patches:
         (fresh / patch.name).parent.mkdir(parents=True, exist_ok=True)
-        progress.write(fresh / patch.name, patch.text)
+        writing.write(fresh / patch.name, patch.text)
         own = next(
             (
                 found
@@ -59,9 +59,9 @@ def put(queue: queues.Queue, old: str, new: Series, store: Store, cache: Path) -
             None,
         )
         if own is not None:
-            progress.write(fresh / own.name, own.read_bytes())
-    progress.write(fresh / "series", new.lines)
-    progress.write(fresh / "series.lock", pinned)
+            writing.write(fresh / own.name, own.read_bytes())
+    writing.write(fresh / "series", new.lines)
+    writing.write(fresh / "series.lock", pinned)
     if place.exists():
         shutil.rmtree(gone, ignore_errors=True)
         os.rename(place, gone)
@@ -96,7 +96,9 @@ def _lock(queue: queues.Queue, new: Series, tree: Tree, cache: Path) -> bytes:
     lookup = Tree(tree.store, new.release)
     for patch in new.patches:
         verdict = new.verdicts.get(patch.name) or _judge(patch, lookup)
-        reads[patch.name] = {path: _digest(lookup.read(path)) for path in verdict.reads}
+        reads[patch.name] = {
+            path: FileState.of(lookup.read(path)).sha256 for path in verdict.reads
+        }
         found[patch.name] = verdict
         lookup.put(patch)
     pinned = locks.make(
@@ -118,10 +120,6 @@ def _judge(patch: Patch, tree: Tree) -> Verdict:
     """Judge a patch on a tree that has those below it."""
     parsed = sketch.load(patch.sketch, name=patch.sketch_name) if patch.sketch else None
     return tree.judge(tree.put_aside(patch), parsed, patch.diffs)
-
-
-def _digest(data: bytes | None) -> Sha256 | None:
-    return None if data is None else sha256(data)
 
 
 def lines(old: bytes, steps: Sequence[Step], options: Mapping[str, str]) -> bytes:
@@ -157,7 +155,7 @@ def mark(queue: queues.Queue, old: str, steps: Sequence[Step]) -> Iterator[str]:
         text = patchfile.read(path, step.name)
         new = _marked(text, f"{queue.distribution} {step.since}", step.name)
         if new != text:
-            progress.write(path, new)
+            writing.write(path, new)
             changed[step.name] = new
             yield f"{path}: Applied-Upstream: {queue.distribution} {step.since}"
     pinned = queues.lock(queue, old) if changed else None
@@ -166,7 +164,7 @@ def mark(queue: queues.Queue, old: str, steps: Sequence[Step]) -> Iterator[str]:
             replace(one, patch=sha256(changed[one.name])) if one.name in changed else one
             for one in pinned.patches
         )
-        progress.write(
+        writing.write(
             queue.folder / old / "series.lock", locks.format(replace(pinned, patches=patches))
         )
 

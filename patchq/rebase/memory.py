@@ -12,12 +12,12 @@ to postimage is merged into the new file.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from pathlib import Path
 
 from patchq.engine import merge
 from patchq.engine.merge import Merged
+from patchq.queue import writing
 
 _LABELS = ("ours", "base", "theirs")
 MARKERS = re.compile(rb"^(?:<{7}|\|{7}|>{7})(?: |\r?$)|^={7}\r?$", re.MULTILINE)
@@ -36,9 +36,7 @@ class Memory:
         place = self.folder / _id(merged)
         place.mkdir(parents=True, exist_ok=True)
         for name, data in (("preimage", merged.render(_LABELS)), ("postimage", resolved)):
-            staged = place / f".{name}.new"
-            staged.write_bytes(data)
-            os.replace(staged, place / name)
+            writing.write(place / name, data)
 
     def recall(self, merged: Merged) -> bytes | None:
         """Return the file as it was resolved before; None where it was not, or not so."""

@@ -26,6 +26,7 @@ from pathlib import Path
 from patchq.engine.apply import File
 from patchq.errors import ConflictError, PatchqError, UsageError
 from patchq.model import safe_path
+from patchq.queue import writing
 from patchq.rebase.files import FileMerge
 from patchq.rebase.step import Step
 
@@ -142,13 +143,13 @@ class Folder:
         """Put rebase.json in place, whole and durably."""
         self.path.mkdir(parents=True, exist_ok=True)
         data = json.dumps(progress.to_json(), indent=1).encode()
-        write(self.path / _STATE, data)
+        writing.write(self.path / _STATE, data)
 
     def keep(self, name: str, text: bytes) -> None:
         """Keep a new patch file."""
         path = self.path / "done" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        write(path, text)
+        writing.write(path, text)
 
     def kept(self, name: str) -> bytes:
         """Return a new patch file that was kept."""
@@ -167,7 +168,7 @@ class Folder:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(one.file[0])
                 path.chmod(0o755 if one.file[1] else 0o644)
-        write(self.path / PAGE, page.encode(errors="surrogateescape"))
+        writing.write(self.path / PAGE, page.encode(errors="surrogateescape"))
 
     def resolved(self, path: str) -> File | None:
         """Return a file of the work tree as it is now; one that was removed is absent.
@@ -225,16 +226,6 @@ def none(queue: Path) -> UsageError:
         why="it was finished, aborted, or never begun",
         mend="patchq rebase --onto RELEASE",
     )
-
-
-def write(path: Path, data: bytes) -> None:
-    """Put a file in place whole and durably: staged beside it, then renamed."""
-    staged = path.with_name(f".{path.name}.new")
-    with staged.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(staged, path)
 
 
 def sync(folder: Path) -> None:
