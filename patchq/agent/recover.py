@@ -8,6 +8,7 @@ from typing import Any, Dict, Mapping, Optional, Sequence
 from patchq.agent import (
     environment,
     facts,
+    grafts,
     guise,
     journal,
     lock,
@@ -162,7 +163,7 @@ def _set_aside(
     written = receipt.set_aside(here, by, target, reason, ledger)
     # Before it is done: a stop in between is told twice then, not never.
     journal.append(home, len(ledger), state.dump(written))
-    remains.remove(here, more, [e.path for e in entries if e.role == "folder" and _makes(e)])
+    remains.remove(here, more, [e.path for e in entries if grafts.is_made(e)])
     # The journal goes first: stopped in between, nobody goes on with a part. State goes last.
     for part in (
         "journal.go",

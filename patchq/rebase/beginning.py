@@ -76,7 +76,7 @@ def begin(
         )
     if not partial:
         _complete(queue, source, onto)
-    return asked(queue, source, onto, replace_it=replace_it)
+    return asked(queue, source, onto)
 
 
 def _complete(queue: queues.Queue, source: str, onto: str) -> None:
@@ -99,9 +99,9 @@ def _complete(queue: queues.Queue, source: str, onto: str) -> None:
         )
 
 
-def asked(queue: queues.Queue, source: str, onto: str, *, replace_it: bool = False) -> Progress:
+def asked(queue: queues.Queue, source: str, onto: str) -> Progress:
     """Return a rebase of which nothing is done yet."""
-    return Progress(str(queue.folder.resolve()), source, onto, digest(queue, source), replace_it)
+    return Progress(str(queue.folder.resolve()), source, onto, digest(queue, source))
 
 
 def nearest(queue: queues.Queue, onto: str) -> str:

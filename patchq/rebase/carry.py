@@ -70,9 +70,7 @@ def carry(patch: Patch, ground: Ground) -> Carried:
     if not ground.needs(patch.stem):
         said = f"queue.toml says which releases need it, and {new.release} is none of them"
         return Carried(Step(patch.name, Word.UNNEEDED, said))
-    parsed = None
-    if patch.sketch is not None:
-        parsed = sketch.load(patch.sketch, name=patch.sketch_name)
+    parsed = intent(patch)
     left = tuple(map(str, unasked.unasked(parsed, new.release))) if parsed else ()
     there = _upstream(patch, parsed, ground)
     if there is not None:
@@ -98,6 +96,15 @@ def carry(patch: Patch, ground: Ground) -> Carried:
         # What was right elsewhere is wrong here: as if it were not known, with markers.
         return carry(patch, replace(ground, memory=None))
     return done
+
+
+def intent(patch: Patch) -> Sketch | None:
+    """Return a patch's sketch, None where it has none.
+
+    Raises:
+        PatchqError: it cannot be read.
+    """
+    return None if patch.sketch is None else sketch.load(patch.sketch, name=patch.sketch_name)
 
 
 def given(

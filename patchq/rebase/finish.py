@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from patchq.engine import sketch
 from patchq.engine.apply import File
 from patchq.engine.verdict import Verdict
 from patchq.model import FileState, Patch, sha256
@@ -17,7 +16,7 @@ from patchq.queue import lock as locks
 from patchq.queue import patchfile, verdicts, writing
 from patchq.queue import series as series_file
 from patchq.queue import store as queues
-from patchq.rebase import progress
+from patchq.rebase import carry, progress
 from patchq.rebase.step import Step, Word
 from patchq.rebase.tree import Tree
 from patchq.releases.store import Store
@@ -118,7 +117,7 @@ def _lock(queue: queues.Queue, new: Series, tree: Tree, cache: Path) -> bytes:
 
 def _judge(patch: Patch, tree: Tree) -> Verdict:
     """Judge a patch on a tree that has those below it."""
-    parsed = sketch.load(patch.sketch, name=patch.sketch_name) if patch.sketch else None
+    parsed = carry.intent(patch)
     return tree.judge(tree.put_aside(patch), parsed, patch.diffs)
 
 

@@ -55,7 +55,6 @@ class Progress:
     source: str
     onto: str
     digest: str
-    replace: bool = False
     steps: tuple[Step, ...] = ()
     options: dict[str, str] = field(default_factory=dict)
     waiting: Waiting | None = None
@@ -72,7 +71,6 @@ class Progress:
             "from": self.source,
             "onto": self.onto,
             "digest": self.digest,
-            "replace": self.replace,
             "steps": [step.to_json() for step in self.steps],
             "options": self.options,
             "waiting": waiting,
@@ -247,9 +245,7 @@ def _parsed(document: dict[str, object]) -> Progress:
     done = tuple(map(Step.from_json, steps))
     for step in done:
         safe_path(step.name, source=_STATE)
-    progress = Progress(
-        queue, source, onto, digest, bool(document["replace"]), done, dict(options)
-    )
+    progress = Progress(queue, source, onto, digest, done, dict(options))
     if not isinstance(waits, dict):
         return progress
     names = tuple((str(a), str(b), str(c)) for a, b, c in waits["files"])

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from patchq.engine import merge, sketch
+from patchq.engine import merge
 from patchq.engine.sketch import Sketch
 from patchq.engine.upstream import Upstream
 from patchq.errors import ConflictError, PatchqError, UsageError
@@ -196,7 +196,7 @@ class Walk:
                 why="the work tree has it as the rebase put it there, and that is no answer",
                 mend="edit or remove it, then: patchq rebase --continue; as it is: --force",
             )
-        parsed = sketch.load(patch.sketch, name=patch.sketch_name) if patch.sketch else None
+        parsed = carry.intent(patch)
         flags = (
             *(f"{one.path}: the old patch did not touch it" for one in more),
             *(f"taken in spite of: {path}: nothing was done about it" for path in untouched),
