@@ -222,7 +222,8 @@ class Judge:
     def _alone(self, node: cst.CSTNode, chain: tuple[cst.CSTNode, ...], scope: Scope) -> bool:
         if self.tree is None or scope.body is None:
             return False
-        keep = frozenset(map(id, chain))
+        # What the leaf holds is a part of it: empty clauses, and all of an absent statement.
+        keep = frozenset(map(id, (*chain, *_under(chain[-1]))))
         search = self._search(keep)
         try:
             places = scopes.candidates(node, self._places(scope))
@@ -231,6 +232,12 @@ class Judge:
             return False
         finally:
             self._left -= search.budget.spent
+
+
+def _under(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    for child in node.children:
+        yield child
+        yield from _under(child)
 
 
 def _inside(node: cst.CSTNode, scope: Scope) -> Scope:

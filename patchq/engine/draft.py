@@ -21,6 +21,7 @@ from patchq.model import Patch
 
 # A sketch is read by people: of a larger patch the further hunks stay unguarded.
 _MOST = 200
+_CLAUSE = re.compile(r"(elif|else|except|finally)\b")
 _MARK = re.compile(r"^( *)__(given|absent)__$", re.MULTILINE)
 
 
@@ -246,7 +247,7 @@ def _spaced(text: str) -> str:
         inside = row.startswith(" ")
         opens = row.lstrip().startswith(("@", "class ", "def ", "async def "))
         above = out[-1] if out else ""
-        after_block = above.startswith(" ") and not inside
+        after_block = above.startswith(" ") and not inside and not _CLAUSE.match(row)
         first = not above or above.rstrip().endswith(":") or above.lstrip().startswith(("@", "__"))
         if (opens or after_block) and not first:
             out += [""] if inside else ["", ""]

@@ -18,6 +18,8 @@ DEFS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # (mark, statement): the mark is "", "given" or "absent".
 Form = tuple[tuple[str, ast.stmt], ...]
 SAYS_NOTHING = ast.Expr(wording.GAP)
+# Statements that a sketch repeats; of a longer block or def it asks that it is there.
+FEW = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +46,7 @@ class Scope:
     def __init__(self, node: ast.AST, way: tuple[ast.stmt, ...]) -> None:
         self.node, self.way = node, way
         self.own: list[ast.stmt] = []
+        self.said: list[str] = []
         self.keys: set[str] = set()
         self.imported: set[tuple[object, ...]] = set()
         self.bound: set[str] = set()
@@ -51,7 +54,8 @@ class Scope:
     def take(self, statement: ast.stmt) -> None:
         """Note one of its statements."""
         self.own.append(statement)
-        self.keys.add(wording.key(wording.header(statement)))
+        self.said.append(wording.key(wording.header(statement)))
+        self.keys.add(self.said[-1])
         if isinstance(statement, ast.Import | ast.ImportFrom):
             self.imported.update(imported(statement))
         for target in targets(statement):

@@ -13,6 +13,7 @@ from typing import TypeVar
 from patchq.engine import statements, wording
 from patchq.engine.implied import (
     DEFS,
+    FEW,
     SAYS_NOTHING,
     Def,
     Item,
@@ -28,8 +29,6 @@ from patchq.engine.implied import (
     targets,
 )
 
-# Statements of a new def that a sketch repeats; of a longer one it asks for the name.
-_FEW = 4
 Node = TypeVar("Node", bound=ast.AST)
 
 
@@ -49,7 +48,7 @@ def items(before: bytes | None, after: bytes) -> tuple[list[Item], list[Item]]:
             found += _head(had, scope)
             reader = statements.Reader(had, scope)
             found += reader.found()
-            spare += reader.gone()
+            spare += [*reader.gone(), *_dropped(had, scope)]
         elif at[:-1] in old:
             found += _fresh(scope, before is None)
     spare += [_absent(one, new[at[:-1]].way) for at, one in old.items() if _left(at, new)]
@@ -68,9 +67,7 @@ def _absent(scope: Scope, way: tuple[ast.stmt, ...]) -> Item:
     assert isinstance(node, DEFS)
     empty: ast.stmt = ast.ClassDef(node.name, [], [], [SAYS_NOTHING], [])
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        bare = stub(node)
-        assert isinstance(bare, Def)
-        empty = def_(node, bare.args.args, [SAYS_NOTHING])
+        empty = _bare(node)
     return Item(way, node.lineno, frozenset(), rows(node, whole=True), ((("absent", empty),),))
 
 
@@ -99,6 +96,44 @@ def _head(had: Scope, scope: Scope) -> Iterator[Item]:
         yield Item(scope.way, min(at), at, frozenset(), ((("", form),),), head=True)
 
 
+def _dropped(had: Scope, scope: Scope) -> Iterator[Item]:
+    """The parameters and decorators that a def which was there has no more."""
+    old, new = had.node, scope.node
+    if not (isinstance(old, Def) and isinstance(new, Def)):
+        return
+    kept = {arg.arg for arg in _names(new.args)}
+    for arg in _names(old.args):
+        if arg.arg not in kept:
+            stars = [one if one is arg else None for one in (old.args.vararg, old.args.kwarg)]
+            form = _bare(new)
+            form.args.args += [] if any(stars) else [ast.arg(arg.arg)]
+            form.args.vararg, form.args.kwarg = (one and ast.arg(one.arg) for one in stars)
+            yield _gone(scope, form, arg)
+    for one in _added(old.decorator_list, new.decorator_list):
+        form = _bare(new)
+        form.decorator_list = [one]
+        yield _gone(scope, form, one)
+
+
+def _bare(node: Def) -> Def:
+    """Return a def of the same name that says nothing else."""
+    bare = stub(node)
+    assert isinstance(bare, Def)
+    return def_(node, bare.args.args, [SAYS_NOTHING])
+
+
+def _names(args: ast.arguments) -> Iterator[ast.arg]:
+    yield from (arg for arg, _ in _pairs(args))
+    yield from (one for one in (args.vararg, args.kwarg) if one)
+
+
+def _gone(scope: Scope, form: ast.stmt, where: ast.arg | ast.expr) -> Item:
+    """Ask that a def is not this way any more; `where` is the part that has gone."""
+    lines = frozenset(range(where.lineno, (where.end_lineno or where.lineno) + 1))
+    line = scope.way[-1].lineno
+    return Item(scope.way[:-1], line, frozenset(), lines, ((("absent", form),),))
+
+
 def _added(new: Sequence[Node], old: Sequence[Node]) -> list[Node]:
     had = {wording.key(one) for one in old}
     return [one for one in new if wording.key(one) not in had]
@@ -121,7 +156,15 @@ def _arguments(new: ast.arguments, old: ast.arguments | None) -> ast.arguments:
     more = [arg for arg, value in zip(out.kwonlyargs, out.kw_defaults, strict=True) if value]
     # A sketch finds a parameter by its name, wherever it stands.
     values = [value for value in out.kw_defaults if value]
-    return ast.arguments([], [*bare, *more], None, [], [], None, values)
+    stars = [_star(getattr(new, name), getattr(old, name, None)) for name in ("vararg", "kwarg")]
+    return ast.arguments([], [*bare, *more], stars[0], [], [], stars[1], values)
+
+
+def _star(new: ast.arg | None, old: ast.arg | None) -> ast.arg | None:
+    """Return `*args` or `**kwargs` that is new, or has another name or annotation."""
+    if new is None or wording.key(new) == wording.key(old):
+        return None
+    return ast.arg(new.arg, new.annotation if old and old.arg == new.arg else None)
 
 
 def _pairs(args: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | None]]:
@@ -149,7 +192,7 @@ def _fresh(scope: Scope, file_too: bool) -> Iterator[Item]:
         said = [one for one in node.body if not silent(one)]
         inside = [one for top in said for one in ast.walk(top) if isinstance(one, ast.stmt)]
         nested = any(isinstance(one, DEFS) for one in inside)
-        if said and len(inside) <= _FEW and not nested and not file_too:
+        if said and len(inside) <= FEW and not nested and not file_too:
             full = copy.copy(named)
             full.body = [wording.renamed(plain(one), wording.holes(node)) for one in said]
             forms.insert(0, full)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -205,17 +206,18 @@ def _near(search: Search, run: Run, line: Line) -> Miss:
     """The statement that would fit elsewhere, else the one whose text is most alike."""
     with contextlib.suppress(budget.TooLoose):
         elsewhere = _elsewhere(search, run, line)
-        if elsewhere is not None:
-            return elsewhere
+        found = elsewhere or _part(search, run, line)
+        if found is not None:
+            return found
     for site in run.places:
         said = differences.missing(line.node, site.node)
         row = search.tree.lines.get(id(site.node))
         if said and row:
             return Miss(f"line {row} `{code(site.node)}` comes nearest; {said}", row)
-    found = _alike(search.tree, line.node, [site.node for site in run.places])
-    if found is None:
+    alike = _alike(search.tree, line.node, [site.node for site in run.places])
+    if alike is None:
         return Miss("there is nothing like it", None)
-    row, text = found
+    row, text = alike
     return Miss(f"nearest is line {row}: `{text}`", row)
 
 
@@ -232,6 +234,24 @@ def _elsewhere(search: Search, run: Run, line: Line) -> Miss | None:
     return None
 
 
+def _part(search: Search, run: Run, line: Line) -> Miss | None:
+    """A statement of the kind that has what is asked of it, and more beside it."""
+    said = [getattr(line.node, name, None) for name in ("test", "value", "exc")]
+    if not isinstance(line.node, cst.If | cst.While | cst.Return | cst.Raise):
+        return None
+    for asked in said:
+        if not isinstance(asked, cst.BaseExpression) or isinstance(asked, cst.Name):
+            continue
+        for site in run.places:
+            if type(site.node) is type(line.node) and any(
+                True for _ in search.fitter.fit(cst.Expr(asked), site, {})
+            ):
+                row = search.tree.lines.get(id(site.node), 0)
+                more = f"`{code(site.node)}` has more than that; a `_` can stand for the rest"
+                return Miss(f"line {row} {more}", row or None)
+    return None
+
+
 def _alike(tree: Tree, node: cst.CSTNode, among: Sequence[cst.CSTNode]) -> tuple[int, str] | None:
     """The line and text of the statement whose source is most like a sketch's line."""
     source = [row.decode(errors="replace") for row in trees.rows(tree.data)]
@@ -245,7 +265,16 @@ def _alike(tree: Tree, node: cst.CSTNode, among: Sequence[cst.CSTNode]) -> tuple
         ratio = matcher.ratio()
         if best is None or ratio > best[0]:
             best = ratio, row
-    return None if best is None else (best[1], _short(source[best[1] - 1].strip()))
+    return None if best is None else (best[1], _short(_shown(source, best[1])))
+
+
+def _shown(source: Sequence[str], row: int) -> str:
+    """Return a line of a text, with those after it where it only opens a bracket."""
+    text = source[row - 1].strip()
+    if not text.endswith(("(", "[", "{")):
+        return text
+    more = " ".join(" ".join(source[row : row + 4]).split())
+    return text + re.sub(r" (?=[)\]}])", "", more)
 
 
 def _short(text: str) -> str:

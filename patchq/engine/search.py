@@ -224,7 +224,9 @@ class Search:
 
     def says(self, clause: cst.CSTNode) -> bool:
         """Return False for a clause of which `keep` leaves nothing."""
-        return self.keep is None or any(
+        if self.keep is None or id(clause) in self.keep:
+            return True
+        return any(
             bool(self.lines(part)) if isinstance(part, cst.BaseSuite) else self.says(part)
             for part in sites.parts(clause)
         )

@@ -7,10 +7,10 @@ import copy
 import difflib
 from collections.abc import Iterator, Sequence
 
-from patchq.engine import wording
+from patchq.engine import branches, wording
 from patchq.engine.implied import (
     DEFS,
-    SAYS_NOTHING,
+    FEW,
     Def,
     Form,
     Item,
@@ -36,8 +36,14 @@ class Reader:
         self.holes = wording.holes(node) if isinstance(node, Def) else {}
         self.block: Sequence[ast.stmt] = getattr(node, "body", [])
         self.vanished = [
-            one for one in old.own if wording.key(wording.header(one)) not in new.keys
+            one for one, said in zip(old.own, old.said, strict=True) if said not in new.keys
         ]
+        self.unknown = {
+            id(one) for one, said in zip(new.own, new.said, strict=True) if said not in old.keys
+        }
+        self.pairs = branches.Pairs(old, new)
+        grown = (one for one in new.own if self.pairs.was(one) and self.pairs.fresh(one))
+        self.asked = self.unknown.union(map(id, grown))
         self.paired: set[int] = set()
 
     def found(self) -> Iterator[Item]:
@@ -52,8 +58,13 @@ class Reader:
                 if left is not None:
                     yield self._item(one, [(("absent", left),)], gone=rows(one))
             elif id(one) not in self.paired and not silent(one):
-                bare = _emptied(one)
+                bare = branches.emptied(one)
                 yield self._item(one, [(("absent", bare),)], gone=rows(one))
+        for one, gone in self.pairs.lost():
+            bare = branches.with_clauses(one, gone, lambda *_: [])
+            where = branches.clauses(one)
+            lines = frozenset().union(*(where[clause] for clause in gone))
+            yield self._item(one, [(("absent", bare),)], gone=lines)
 
     def _walk(self, block: Sequence[ast.stmt]) -> Iterator[Item]:
         for one in block:
@@ -63,14 +74,23 @@ class Reader:
                 fresh = _imports(one, self.old.imported)
                 if fresh is not None:
                     yield self._item(one, [(("", fresh),)], loose=False)
-            elif wording.key(wording.header(one)) not in self.old.keys:
+            elif self._anew(one):
                 yield self._changed(one)
             else:
                 for inside in wording.blocks(one):
                     yield from self._walk(inside)
 
+    def _anew(self, node: ast.stmt) -> bool:
+        """Return whether a statement is asked for, not only what is new under it."""
+        return id(node) in self.asked or (not self.pairs.was(node) and self._brings(node))
+
+    def _brings(self, node: ast.stmt) -> bool:
+        """Return whether something in a statement is new, or it is new itself."""
+        within = (one for one in ast.walk(node) if isinstance(one, ast.stmt))
+        return any(id(one) in self.asked and not silent(one) for one in within)
+
     def _changed(self, node: ast.stmt) -> Item:
-        was = self._earlier(node)
+        was = self._earlier(node) if id(node) in self.unknown else None
         content = self._content(node)
         forms: list[ast.stmt] = []
         named = list(targets(node))
@@ -78,11 +98,14 @@ class Reader:
             forms.append(any_value(named[0]))
         if was is not None:
             forms.append(wording.renamed(wording.general(plain(content), was), self.holes))
+        else:
+            all_of_it = self._content(node, whole=True)
+            forms.append(wording.renamed(wording.short(plain(all_of_it)), self.holes))
         forms.append(wording.renamed(wording.short(plain(content)), self.holes))
         forms.append(wording.renamed(plain(content), self.holes))
         forms.append(wording.renamed(content, self.holes))
         forms.append(content)
-        bare = _emptied(content)
+        bare = branches.emptied(content)
         if bare is not content:
             forms += [wording.renamed(bare, self.holes), bare]
         gone = rows(was) if was is not None else frozenset()
@@ -131,33 +154,33 @@ class Reader:
             self.paired.add(id(best))
         return best
 
-    def _content(self, node: ast.stmt) -> ast.stmt:
-        """Return a new statement, and of what is under it what is new as well."""
-        out = copy.copy(node)
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(out, name, None)
-            if isinstance(block, list) and block:
-                chain = name == "orelse" and len(block) == 1 and isinstance(block[0], ast.If)
-                kept = self._further(block[0]) if chain else self._kept(block)
-                setattr(out, name, kept or ([SAYS_NOTHING] if name == "body" else []))
-        for name in ("handlers", "cases"):
-            if getattr(out, name, None):
-                clauses = [copy.copy(clause) for clause in getattr(out, name)]
-                for clause in clauses:
-                    clause.body = self._kept(clause.body) or [SAYS_NOTHING]
-                setattr(out, name, clauses)
-        return out
+    def _content(self, node: ast.stmt, *, whole: bool = False) -> ast.stmt:
+        """Return a new statement, and of what is under it what is new as well.
+
+        `whole`: of what the statement brings under it all, where it is short and was there.
+        """
+        fresh = brought = self.pairs.fresh(node)
+        if not self.pairs.was(node):
+            fresh -= {"orelse", "finalbody"}
+            brought = fresh | {"body"}
+
+        def held(block: Sequence[ast.stmt], clause: str) -> list[ast.stmt]:
+            if clause == "elif":
+                return self._further(block[0])
+            return self._kept(block) or (_short(block) if whole and clause in brought else [])
+
+        return branches.with_clauses(node, fresh, held)
 
     def _further(self, node: ast.stmt) -> list[ast.stmt]:
         """Return an `elif`, an old one too, for what is new in it."""
-        return [self._content(node)] if self._kept([node]) else []
+        return [self._content(node)] if self._brings(node) else []
 
     def _kept(self, block: Sequence[ast.stmt]) -> list[ast.stmt]:
         out: list[ast.stmt] = []
         for one in block:
             if silent(one) or isinstance(one, DEFS):
                 continue
-            if wording.key(wording.header(one)) not in self.old.keys:
+            if self._anew(one):
                 out.append(self._content(one))
             else:
                 out += [kept for inside in wording.blocks(one) for kept in self._kept(inside)]
@@ -165,13 +188,21 @@ class Reader:
 
     def _lines(self, node: ast.stmt) -> frozenset[int]:
         """The lines of a new statement and of all that is new under it."""
-        out = rows(node)
+        begins = branches.clauses(node)
+        out = rows(node).union(*(begins[clause] for clause in self.pairs.fresh(node)))
         for inside in wording.blocks(node):
             for one in inside:
-                fresh = wording.key(wording.header(one)) not in self.old.keys
                 under = self._lines(one)
-                out |= under if fresh else under - rows(one)
+                out |= under if id(one) in self.unknown else under - rows(one)
         return out
+
+
+def _short(block: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Return a block, or nothing for one that is too long to be repeated."""
+    inside = [one for top in block for one in ast.walk(top) if isinstance(one, ast.stmt)]
+    if len(inside) > FEW or any(isinstance(one, (*DEFS, *_IMPORTS)) for one in inside):
+        return []
+    return [one for one in block if not silent(one)]
 
 
 def _imports(node: ast.stmt, known: set[tuple[object, ...]]) -> ast.stmt | None:
@@ -186,21 +217,4 @@ def _imports(node: ast.stmt, known: set[tuple[object, ...]]) -> ast.stmt | None:
         return None
     out = copy.copy(node)
     out.names = fresh
-    return out
-
-
-def _emptied(node: ast.stmt) -> ast.stmt:
-    """Return a compound statement with nothing in it; any other as it is."""
-    if not any(True for _ in wording.blocks(node)):
-        return node
-    out = wording.header(node)
-    if isinstance(node, ast.Match):
-        out.cases = node.cases  # type: ignore[attr-defined]
-        return node
-    out.body = [SAYS_NOTHING]  # type: ignore[attr-defined]
-    if isinstance(node, ast.Try | ast.TryStar):
-        out.handlers = [  # type: ignore[attr-defined]
-            ast.ExceptHandler(one.type, one.name, [SAYS_NOTHING]) for one in node.handlers
-        ]
-        out.finalbody = [] if node.handlers else [SAYS_NOTHING]  # type: ignore[attr-defined]
     return out

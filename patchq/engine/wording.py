@@ -74,6 +74,11 @@ class _Fresh(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.Name:
         return ast.Name(self.names.get(node.id, node.id), node.ctx)
 
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if match.HOLE.fullmatch(node.attr):
+            return ast.Name("_", node.ctx)  # such a name cannot be asked for (R2)
+        return self.generic_visit(node)
+
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
         node.name = self.names.get(node.name or "", node.name)
         return self.generic_visit(node)

@@ -473,6 +473,37 @@ def test_a_leaf_under_else_or_except_is_asked_under_its_own_headers():
     assert linted(after.replace(b"else:", b"elif b:"), after, said) == [("idle", 4), ("idle", 10)]
 
 
+ABSENT = b"# in pkg/new.py\ndef f():\n    # absent\n    "
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        b"if a:\n        old()",
+        b"def g():\n        old()",
+        b"try:\n        ...\n    except old: ...",
+        b"match a:\n        case b.old: ...",
+    ],
+)
+def test_what_is_denied_is_denied_with_all_that_it_holds(one):
+    """Without what it holds, it would deny every `if a:`."""
+    below = b"def f():\n    " + one.replace(b"...", b"pass") + b"\n"
+
+    above = below.replace(b"old", b"new")
+
+    assert linted(below, above, ABSENT + one + b"\n") == []
+    assert linted(above, above, ABSENT + one + b"\n") == [("idle", 2)]
+
+
+def test_an_empty_clause_is_asked_for_with_its_statement():
+    said = b"# in pkg/new.py\ndef f():\n    new()\n    try: ...\n    except KeyError: ...\n"
+    below = b"def f():\n    try: pass\n    except ValueError: pass\n"
+    above = b"def f():\n    new()\n    try: pass\n    except (KeyError): pass\n"
+
+    assert linted(below, above, said) == []
+    assert linted(above.replace(b"new()", b"pass"), above, said) == [("idle", 4)]
+
+
 def test_a_name_that_vanishes_from_a_package_is_missed_though_it_might_be_a_module():
     before = {"pkg/a.py": b"from .sub import it\n", "pkg/sub/__init__.py": b"it = 1\n"}
     after = {"pkg/a.py": b"from .sub import it\nx = 1\n", "pkg/sub/__init__.py": b""}

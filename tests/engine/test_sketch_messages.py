@@ -29,6 +29,12 @@ class Model(Base):
     @cached
     def ready(self, *, fast=True):
         return self.state == "ready"
+
+    def wide(self):
+        return (
+            self.first
+            or self.chosen
+        )
 '''
 
 MISSES = [
@@ -99,6 +105,21 @@ MISSES = [
     ),
     ("class Model:\n    x = 1\n    fall_back = ...  # absent", "line 10, Model: it is there"),
     ("class Model: ...  # absent", "line 9: it is there"),
+    (
+        "class Model:\n    def ready(self):\n        return self.state == _ or self.state",
+        "line 25, Model.ready: nothing fits `return self.state == _ or self.state`; "
+        'nearest is line 25: `return self.state == "ready"`',
+    ),
+    (
+        "class Model:\n    def ready(self):\n        return self.state",
+        "line 25, Model.ready: nothing fits `return self.state`; line 25 "
+        '`return self.state == "ready"` has more than that; a `_` can stand for the rest',
+    ),
+    (
+        "class Model:\n    def wide(self):\n        return self.first or self.last",
+        "line 28, Model.wide: nothing fits `return self.first or self.last`; "
+        "nearest is line 28: `return (self.first or self.chosen)`",
+    ),
     ("other = 1", "line 6: nothing fits `other = 1`; nearest is line 6: `import numpy as np`"),
 ]
 
