@@ -40,23 +40,22 @@ def converse(
     deadlines: Deadlines = DEADLINES,
     become: Become | None = None,
     started: Callable[[subprocess.Popen[bytes]], None] | None = None,
+    called: str | None = None,
 ) -> T:
     """Carry a conversation with an agent at the other end of `argv`.
 
     `python` is the interpreter there, None for its ``python3`` (`bootstrap.command`);
-    `become` the user it runs as; `started` is given each process that is started.
+    `become` the user it runs as, `called` what the user calls that host; `started` is given
+    each process that is started.
 
     Raises:
         UsageError: `argv` is empty or cannot be started, or `python` names no interpreter.
         HostError: no agent answered there, or it was lost.
         PatchqError: what the conversation raised.
     """
-    place = _place(argv, python, become)
+    place = _place(argv, python, become, called)
     nonce = bootstrap.nonce()
-    lines = [
-        bootstrap.command(python, become, nonce, restricted=restricted)
-        for restricted in (False, True)
-    ]
+    lines = [bootstrap.command(python, become, nonce, restricted=each) for each in (False, True)]
     payload = bootstrap.payload(nonce, writing=writing, packed=True)
     exchange = Exchange(conversation, nonce, payload, become)
 
@@ -77,7 +76,9 @@ def converse(
         return exchange.result
 
 
-def _place(argv: Sequence[str], python: str | None, become: Become | None) -> Place:
+def _place(
+    argv: Sequence[str], python: str | None, become: Become | None, called: str | None
+) -> Place:
     """Return where a command leads, once it is known to be one."""
     if not argv:
         raise UsageError(
@@ -93,11 +94,11 @@ def _place(argv: Sequence[str], python: str | None, become: Become | None) -> Pl
         )
     shown = shlex.join(argv)
     place = Place(
-        f"the host behind {shown!r}",
+        f"host {called}" if called else f"the host behind {shown!r}",
         python or "python3",
         see=f"{shown} 'command -v python3'",
         remote=True,
-        option=f" -H {shlex.quote(f'command:{shown}')}",
+        option=f" -H {shlex.quote(called or f'command:{shown}')}",
         login=shown,
         become=become,
     )

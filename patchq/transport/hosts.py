@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from patchq.errors import UsageError
+from patchq.transport.become import Become
 
 _SPEC = re.compile(
     r"(?:(?P<user>[^@\s]+)@)?(?:\[(?P<quoted>[^][\s]+)]|(?P<name>[^][@\s:]+))(?::(?P<port>[0-9]{1,5}))?"
@@ -20,18 +21,32 @@ _UNSAFE = frozenset("\0'`\"$\\;&<>|(){}")
 class Host:
     """A host to reach; None is what ssh_config says, or the default.
 
-    `python` is the interpreter there (`bootstrap.command`).
+    `python` is the interpreter there (`bootstrap.command`), `called` what the user calls it.
     """
 
     name: str
     user: str | None = None
     port: int | None = None
     python: str | None = None
+    called: str | None = None
 
     def __str__(self) -> str:
         user = f"{self.user}@" if self.user else ""
         name = f"[{self.name}]" if ":" in self.name and self.port else self.name
         return f"{user}{name}" + (f":{self.port}" if self.port else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How one host is reached where an inventory says so: `host` over SSH, or by `argv`.
+
+    `python` is the interpreter there, `become` the user that the agent runs as.
+    """
+
+    host: Host
+    argv: tuple[str, ...] | None = None
+    python: str | None = None
+    become: Become | None = None
 
 
 def parse(spec: str, *, python: str | None = None) -> Host:
@@ -42,7 +57,7 @@ def parse(spec: str, *, python: str | None = None) -> Host:
 
     Example:
         >>> parse("root@gpu1:2222")
-        Host(name='gpu1', user='root', port=2222, python=None)
+        Host(name='gpu1', user='root', port=2222, python=None, called=None)
     """
     text = spec.removeprefix("ssh://").removesuffix("/") if spec.startswith("ssh://") else spec
     found = _SPEC.fullmatch(text)

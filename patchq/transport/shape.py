@@ -17,6 +17,8 @@ from typing import Any
 _QUOTED = 200
 # Distributions with a record in one environment; each is asked about.
 _RECORDS = 100
+# Environments that one host names; each is shown.
+_FOUND = 200
 _CONTROL = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029]")
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?")
 
@@ -81,6 +83,20 @@ FORMS: dict[str, Form] = {
         "hashed": int,
         "more": int,
     },
+    "discover": {
+        "found": Each(
+            {
+                "python": str,
+                "site": str,
+                "distribution": str,
+                "version": str,
+                "processes": Each(int, list),
+            },
+            list,
+        ),
+        "elsewhere": int,
+        "cut": Maybe(str),
+    },
     "settle": {
         "receipt": Maybe({"id": str, "verb": str, "kept": dict, "patches": dict}),
         "last": bool,
@@ -107,6 +123,8 @@ def fault(
         reason = _named(ok.get("records") or ())
     if reason is None and operation == "survey":
         reason = _survey_lacks(question, ok, blobs)
+    if reason is None and operation == "discover":
+        reason = _many_found(ok["found"])
     if reason is None and operation == "settle":
         receipt = ok["receipt"]
         other = receipt is not None and receipt["id"] != question.get("id")
@@ -157,6 +175,15 @@ def _named(records: Sequence[str]) -> str | None:
         return f"it has records of {len(records)} distributions, more than {_RECORDS}"
     odd = [name for name in records if _NAME.fullmatch(name) is None]
     return f"no distribution is called {odd[0]!r}" if odd else None
+
+
+def _many_found(found: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return why what was found can not be shown, None where it can."""
+    if len(found) > _FOUND:
+        return f"it found {len(found)} environments, more than {_FOUND}"
+    names = ("python", "site", "distribution", "version")
+    odd = [key for one in found for key in names if _CONTROL.search(one[key])]
+    return f"found.{odd[0]} is no line of text" if odd else None
 
 
 def _survey_lacks(

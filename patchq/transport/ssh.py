@@ -84,12 +84,13 @@ async def converse(
 
 
 def _place(host: Host, hop: Hop, settings: Settings) -> Place:
+    called = host.called or str(host)
     return Place(
-        f"host {host}",
+        f"host {called}",
         host.python or "python3",
         see=f"{hop.ssh} true",
         remote=True,
-        option=f" -H {shlex.quote(str(host))}",
+        option=f" -H {shlex.quote(called)}",
         login=hop.ssh,
         become=settings.become,
     )

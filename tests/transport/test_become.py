@@ -104,7 +104,7 @@ class TestRealSudo:
         specs = [f"command:{shlex.join(['env', f'N={n}', *user.argv])}" for n in range(3)]
         options = fleet.Options(become=Become(password="wrong one"))
 
-        run = fleet.hold(specs, lambda: talk.reported("/tmp"), options)
+        run = fleet.hold(specs, lambda host: talk.reported("/tmp"), options)
 
         assert [type(one.error) for one in run.outcomes] == [
             become.WrongPassword,

@@ -159,3 +159,29 @@ def test_records_that_cannot_be_asked_about_are_refused(names):
             shape.fault(question, {**answer, "records": ["demo", "a.b-c_d"]}, {DIGEST: b""})
             is None
         )
+
+
+FOUND = {
+    "python": "/v/bin/python",
+    "site": "/v/lib/python3.12/site-packages",
+    "distribution": "demo",
+    "version": "1.0",
+    "processes": [7],
+}
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        ([FOUND], None),
+        ([FOUND | {"python": "/v/bin/python\n[hosts.evil]"}], "found.python is no line of text"),
+        ([FOUND | {"distribution": "x\u2028y"}], "found.distribution is no line of text"),
+        ([FOUND | {"processes": ["7"]}], "found.0.processes.0 is str, not int"),
+        ([{**FOUND, "version": None}], "found.0.version is NoneType, not str"),
+        ([FOUND] * 201, "it found 201 environments, more than 200"),
+    ],
+)
+def test_what_was_found_can_be_shown(found, reason):
+    answer = {"found": found, "elsewhere": 0, "cut": None}
+
+    assert shape.fault({"op": "discover"}, answer, {}) == reason

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchq.errors import UsageError
-from patchq.transport.hostset import collapse, expand
+from patchq.inventory.hostset import collapse, expand
 
 KNOWN = ("gpu1", "gpu2", "gpu10", "web", "old-gpu")
 
@@ -100,3 +100,62 @@ def test_number_of_any_length_is_folded():
     hosts = ["a" + "1" * 5000 + end for end in "12"]
 
     assert collapse(hosts) == f"a{'1' * 4983}[{'1' * 18}-{'1' * 17}2]"
+
+
+GROUPS = {
+    "rack1": ["gpu1", "gpu2"],
+    "rack2": ["gpu3"],
+    "broken": ["gpu2", "away"],
+    "empty": [],
+    "all": ["gpu1", "gpu2", "gpu3", "away"],
+}
+
+
+@pytest.mark.parametrize(
+    ("specs", "hosts"),
+    [
+        (["@rack1"], ["gpu1", "gpu2"]),
+        (["@rack1,@rack2"], ["gpu1", "gpu2", "gpu3"]),
+        (["@rack[1-2]"], ["gpu1", "gpu2", "gpu3"]),
+        (["@rack*,!gpu1"], ["gpu2", "gpu3"]),
+        (["@rack*", "!@broken"], ["gpu1", "gpu3"]),
+        (["root@gpu[1-3]:22,!@broken"], ["root@gpu1:22", "root@gpu3:22"]),
+        (["all"], ["gpu1", "gpu2", "gpu3", "away"]),
+        (["@all,!gpu?"], ["away"]),
+        (["gpu[7-9],!@broken,!@empty"], ["gpu7", "gpu8", "gpu9"]),
+        (["gpu7,@rack1", "gpu1"], ["gpu7", "gpu1", "gpu2"]),
+    ],
+)
+def test_groups_are_sets_of_hosts(specs, hosts):
+    assert list(expand(specs, GROUPS["all"], GROUPS)) == hosts
+
+
+@pytest.mark.parametrize(
+    ("spec", "what", "nearest"),
+    [
+        ("@rakc1", "there is no group '@rakc1'", "@rack1"),
+        ("@rack[1-3]", "there is no group '@rack3'", "@rack"),
+        ("!@brokn", "there is no group '@brokn'", "@broken"),
+        ("@rak*", "there is no group '@rak*'", "@rack"),
+        ("gpx*", "the pattern 'gpx*' fits no host", "'gpu"),
+        ("@rack1,!gpu22", "'!gpu22' takes away no host", "'!gpu2'"),
+        ("@rack1,!gup[1-2]", "'!gup1' takes away no host", "'!gpu1'"),
+        ("@empty", "no host is meant", "patchq hosts"),
+        ("@rack2,!gpu3", "no host is left", ""),
+        ("!gpu3", "no host is left", "-H all -H '!gpu3'"),
+    ],
+)
+def test_what_fits_nothing_is_an_error_that_names_the_nearest(spec, what, nearest):
+    with pytest.raises(UsageError) as caught:
+        expand([spec], GROUPS["all"], GROUPS)
+
+    assert what in caught.value.what
+    assert nearest in caught.value.why + caught.value.mend
+
+
+@pytest.mark.parametrize("spec", ["@rack1", "all", "gpu1,!@rack1"])
+def test_a_group_without_an_inventory_says_where_one_would_be(spec):
+    with pytest.raises(UsageError, match="there is no inventory") as caught:
+        expand([spec], KNOWN)
+
+    assert "PATCHQ_HOSTS" in caught.value.why
