@@ -74,7 +74,7 @@ def choose(
     """Return the wheels of the version that pip would install, None if there is none."""
     ranks = supported(python, platform)
     exact = pinned(requirement) is not None
-    usable = [each for each in candidates if exact or each.yanked is None]
+    usable = [each for each in candidates if each.tags and (exact or each.yanked is None)]
     allowed = set(requirement.specifier.filter({each.version for each in usable}))
     fitting = [
         each
@@ -89,6 +89,18 @@ def choose(
     best = _per_build(same, ranks)
     rest = [each for each in usable if each.version == version and each not in best]
     return Choice(best, _distinct(rest, best), tuple(_notes(best[0], bool(fitting))))
+
+
+def sdist(candidates: Sequence[Candidate], requirement: Requirement) -> Choice | None:
+    """Return the newest source distribution that the requirement allows, None if there is none."""
+    exact = pinned(requirement) is not None
+    usable = [each for each in candidates if not each.tags and (exact or each.yanked is None)]
+    allowed = set(requirement.specifier.filter({each.version for each in usable}))
+    pool = [each for each in usable if each.version in allowed]
+    if not pool:
+        return None
+    best = max(pool, key=lambda each: each.version)
+    return Choice((best,), (), tuple(_notes(best, True)))
 
 
 def _per_build(same: Iterable[Candidate], ranks: dict[tags.Tag, int]) -> tuple[Candidate, ...]:

@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from patchq.errors import PatchqError, UsageError
-from patchq.releases import choice, pages, ranges, reading, wheel
+from patchq.releases import choice, pages, ranges, reading, unbuilt, wheel
 from patchq.releases import settings as pip
 from patchq.releases.index import ReadError, Session
 from patchq.releases.note import WheelNote
@@ -37,7 +37,8 @@ class Fetched:
     """One release that is in the store now.
 
     `bytes_read` and `requests` are what went over the wire, all pages included;
-    `wheel_size` is the wheel's length. `already`: nothing was read.
+    `wheel_size` is the wheel's length. `already`: nothing was read. `origin`: whose RECORD
+    was believed, where it came from no wheel.
     """
 
     distribution: str
@@ -51,6 +52,12 @@ class Fetched:
     verified: str
     already: bool
     notes: tuple[str, ...] = ()
+    origin: str | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as ``--json`` shows it."""
+        named = (name for name in Fetched.__slots__ if name != "notes")
+        return {name: getattr(self, name) for name in named}
 
 
 def fetch(
@@ -65,29 +72,31 @@ def fetch(
 ) -> Fetched:
     """Read a release into the store below `cache` and return what is there.
 
-    `wanted` is a requirement, or the path or URL of a wheel. `progress` is called
+    `wanted` is a requirement, or the path or URL of a wheel; where there is no wheel, a source
+    distribution is read. `progress` is called
     only for a whole download, with the bytes that came and the total.
     """
     root = default_root() if cache is None else cache
-    chosen = _named(wanted)
-    requirement = None if chosen else _requirement(wanted)
-    if requirement is not None and not full:
-        found = _already(requirement, root)
-        if found is not None:
-            return found
+    aimed = _named(wanted) or _requirement(wanted)
+    indexed = isinstance(aimed, Requirement)
+    found = _already(aimed, root) if isinstance(aimed, Requirement) and not full else None
+    if found is not None and found.origin is None:
+        return found
     with Session(settings or pip.load()) as session:
         reader = Reader(session, root, full, progress)
-        if requirement is None:
-            assert chosen is not None
-            selected = choice.Choice((chosen,), ())
-        else:
-            selected = _select(session, requirement, python, platform)
+        try:
+            selected = _select(session, aimed, python, platform)
+        except FetchError as error:
+            if found is None:
+                raise
+            # No index keeps it, or none answers: what a host said is all there is.
+            return replace(found, notes=(f"{error.what}: {error.why}",))
         held = None if full else _held(Store(selected.wheels[0].distribution, root), selected)
         if held is not None:
             return replace(held, bytes_read=session.received, requests=session.requests)
         for _ in range(_ATTEMPTS):
             try:
-                return _fetch(reader, selected, indexed=requirement is not None)
+                return _fetch(reader, selected, indexed=indexed)
             except ranges.ChangedError:
                 continue
     raise FetchError(
@@ -99,15 +108,16 @@ def fetch(
 
 def _named(wanted: str) -> Candidate | None:
     """Return the wheel that a path or URL names, None for a requirement."""
-    if not wanted.partition("#")[0].endswith(".whl"):
+    if not wanted.partition("#")[0].endswith((".whl", pages.SDIST)):
         return None
     url = wanted if "://" in wanted else Path(wanted).absolute().as_uri()
     name = Path(pages.local(url) or url.partition("#")[0]).name
     found = pages.candidate(name, url, sha256=_fragment(url))
     if found is None:
         raise UsageError(
-            f"{wanted} is not a wheel",
-            why=f"expected NAME-VERSION-PYTHON-ABI-PLATFORM.whl, found {name!r}",
+            f"{wanted} is not a wheel, nor a source distribution",
+            why=f"expected NAME-VERSION-PYTHON-ABI-PLATFORM.whl or NAME-VERSION.tar.gz, "
+            f"found {name!r}",
             mend="patchq fetch NAME==VERSION",
         )
     if found.local is not None and not found.local.is_file():
@@ -142,7 +152,7 @@ def _already(requirement: Requirement, root: Path) -> Fetched | None:
         # A platform's own text (names.py) only where nothing else is there.
         named.sort(key=lambda each: each.count("-") > 1)
         for release in named:
-            for note in store.wheels(release):
+            for note in sorted(store.wheels(release), key=lambda one: not one.of_wheel):
                 builds = note.builds or (release,)
                 if release == builds[0] and all(map(store.has, builds)):
                     return _fetched(store, note)
@@ -154,7 +164,7 @@ def _held(store: Store, selected: choice.Choice) -> Fetched | None:
     with store:
         notes = [store.note(each.filename) for each in selected.wheels]
         for each, note in zip(selected.wheels, notes, strict=True):
-            if note is None or each.local is not None:
+            if note is None or note.origin is not None or each.local is not None:
                 return None
             if each.sha256 not in (None, note.sha256) or not store.has(note.release):
                 return None
@@ -178,15 +188,22 @@ def _fetched(store: Store, note: WheelNote) -> Fetched:
         0,
         note.verified,
         True,
+        origin=note.origin,
     )
 
 
 def _select(
-    session: Session, requirement: Requirement, python: str | None, platform: str | None
+    session: Session,
+    requirement: Requirement | Candidate,
+    python: str | None,
+    platform: str | None,
 ) -> choice.Choice:
+    if isinstance(requirement, Candidate):
+        return choice.Choice((requirement,), ())
     name = canonicalize_name(requirement.name)
     found, failed = pages.candidates(session, session.settings, name)
     selected = choice.choose(found, requirement, python=python, platform=platform)
+    selected = selected or choice.sdist(found, requirement)
     if selected is not None:
         return replace(selected, notes=(*selected.notes, *failed))
     versions = sorted({each.version for each in found})
@@ -204,6 +221,9 @@ def _select(
 def _fetch(reader: Reader, selected: choice.Choice, *, indexed: bool) -> Fetched:
     """Read every build, lowest first, and return the one that pip would install."""
     wanted, notes = selected.wheels, list(selected.notes)
+    if not wanted[0].tags:
+        note, said = unbuilt.keep(reader, wanted[0])
+        return _now(reader, Store(wanted[0].distribution, reader.root), note, (*notes, *said))
     read = {each.filename: reading.read(reader, each) for each in reversed(wanted)}
     best = read[wanted[0].filename]
     notes += best.notes
@@ -222,12 +242,17 @@ def _fetch(reader: Reader, selected: choice.Choice, *, indexed: bool) -> Fetched
         notes.append(
             f"another wheel of {wanted[0].release} has another text; kept as {note.release}"
         )
+    return _now(reader, store, note, tuple(notes))
+
+
+def _now(reader: Reader, store: Store, note: WheelNote, notes: tuple[str, ...]) -> Fetched:
+    """Return a release that was read just now."""
     return replace(
         _fetched(store, note),
         bytes_read=reader.session.received,
         requests=reader.session.requests,
         already=False,
-        notes=tuple(notes),
+        notes=notes,
     )
 
 

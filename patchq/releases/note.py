@@ -10,9 +10,11 @@ from dataclasses import dataclass
 class WheelNote:
     """What is known of the wheel that a release was read from.
 
-    `verified` is "record" (each file equals the wheel's own RECORD) or "wheel" (the
-    whole wheel equals the index's digest, too). `builds` are all releases that the
+    `verified` is "record" (each file equals the wheel's own RECORD), "wheel" (the
+    whole wheel equals the index's digest, too), or "sdist" (there was only a source
+    distribution). `builds` are all releases that the
     index had for this version, pip's choice first; None where no index was asked.
+    `origin` names the environment whose own RECORD was believed ("host"), None for a wheel.
     """
 
     filename: str
@@ -22,6 +24,12 @@ class WheelNote:
     size: int | None = None
     sha256: str | None = None
     builds: tuple[str, ...] | None = None
+    origin: str | None = None
+
+    @property
+    def of_wheel(self) -> bool:
+        """Whether a wheel was read, and not what is like it."""
+        return self.origin is None and self.verified != "sdist"
 
     @property
     def stem(self) -> str:

@@ -17,7 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.tags import Tag
-from packaging.utils import BuildTag, InvalidWheelFilename, parse_wheel_filename
+from packaging.utils import (
+    BuildTag,
+    InvalidSdistFilename,
+    InvalidWheelFilename,
+    parse_sdist_filename,
+    parse_wheel_filename,
+)
 from packaging.version import Version
 
 from patchq.errors import PatchqError
@@ -28,6 +34,7 @@ _ACCEPT = (
     "application/vnd.pypi.simple.v1+json, "
     "application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 )
+SDIST = ".tar.gz"
 _LIMIT = 1 << 27
 # What a page that is none makes json, html.parser and urllib raise.
 _NO_PAGE = (
@@ -46,7 +53,10 @@ class PageError(PatchqError):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One wheel that could be read; `page` is where its link was found."""
+    """One wheel that could be read; `page` is where its link was found.
+
+    A source distribution has no tags; its name is given as PEP 625 has it.
+    """
 
     filename: str
     url: str
@@ -74,7 +84,7 @@ class Candidate:
 def candidates(
     session: Session, settings: Settings, distribution: str
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
-    """Return every wheel of a distribution, in pip's order of places, and what failed.
+    """Return what there is of a distribution, in pip's order of places, and what failed.
 
     A place that cannot be read is passed over, as pip does, and said in the second tuple.
     """
@@ -93,7 +103,7 @@ def candidates(
 
 
 def read(session: Session, page: str, distribution: str) -> list[Candidate]:
-    """Return the wheels of `distribution` that one page or folder links to."""
+    """Return the wheels and sources of `distribution` that one page or folder links to."""
     path = local(page)
     if path is not None:
         return _folder(path, page, distribution)
@@ -104,10 +114,14 @@ def read(session: Session, page: str, distribution: str) -> list[Candidate]:
 
 
 def candidate(filename: str, url: str, **fields: str | None) -> Candidate | None:
-    """Return the wheel of this name, None if the name is not a wheel's."""
+    """Return the wheel or source distribution of this name, None for another file."""
     try:
+        if filename.endswith(SDIST):
+            name, version = parse_sdist_filename(filename)
+            filename = f"{name.replace('-', '_')}-{version}{SDIST}"
+            return Candidate(filename, url, name, version, (), frozenset(), **fields)
         name, version, build, tags = parse_wheel_filename(filename)
-    except InvalidWheelFilename:
+    except (InvalidWheelFilename, InvalidSdistFilename):
         return None
     return Candidate(filename, url, name, version, build, tags, **fields)
 
@@ -130,8 +144,9 @@ def _url(link: str) -> str:
 def _folder(path: Path, page: str, distribution: str) -> list[Candidate]:
     try:
         if path.is_dir() and not (path / "index.html").is_file():
-            links = [Link(each.as_uri(), each.name) for each in sorted(path.glob("*.whl"))]
-            return _wheels(links, distribution, page)
+            files = sorted((*path.glob("*.whl"), *path.glob(f"*{SDIST}")))
+            links = [Link(each.as_uri(), each.name) for each in files]
+            return _offered(links, distribution, page)
         body = (path / "index.html" if path.is_dir() else path).read_bytes()
     except FileNotFoundError:
         return []
@@ -167,7 +182,7 @@ def _parse(body: bytes, kind: str, url: str, distribution: str, page: str) -> li
             why=f"expected {form}: {error!r:.200}",
             mend="check the index's URL: pip config debug",
         ) from error
-    return _wheels(links, distribution, page)
+    return _offered(links, distribution, page)
 
 
 def _link(entry: dict[str, object], base: str) -> Link:
@@ -183,7 +198,7 @@ def _link(entry: dict[str, object], base: str) -> Link:
     )
 
 
-def _wheels(links: Iterable[Link], distribution: str, page: str) -> list[Candidate]:
+def _offered(links: Iterable[Link], distribution: str, page: str) -> list[Candidate]:
     found = (
         candidate(
             link.filename,
@@ -194,7 +209,7 @@ def _wheels(links: Iterable[Link], distribution: str, page: str) -> list[Candida
             page=page,
         )
         for link in links
-        if link.filename.endswith(".whl")
+        if link.filename.endswith((".whl", SDIST))
     )
     return [
         each

@@ -56,11 +56,11 @@ def read(reader: Reader, candidate: Candidate) -> Read:
                 return Read(text, file.size, "record", True, text.notes)
         except ranges.NoRangesError:
             notes = ("the server sends no ranges: the whole wheel was downloaded",)
-    with _whole(reader, candidate) as file:
+    with whole(reader, candidate) as file:
         size = file.seek(0, 2)
         verified = "record"
         if path is None or reader.full:
-            verified = _verify(file, candidate)
+            verified = verify(file, candidate)
             if verified == "record":
                 notes += ("the index gives no sha256: the wheel was checked by its RECORD only",)
         text = wheel.read(file, candidate.filename, candidate.distribution)
@@ -84,7 +84,7 @@ def locate(session: Session, candidate: Candidate) -> Callable[[], str]:
 
 
 @contextmanager
-def _whole(reader: Reader, candidate: Candidate) -> Iterator[IO[bytes]]:
+def whole(reader: Reader, candidate: Candidate) -> Iterator[IO[bytes]]:
     """Open the whole wheel: the local file, or a download without a name."""
     if candidate.local is not None:
         with candidate.local.open("rb") as file:
@@ -106,7 +106,7 @@ def _nameless(root: Path) -> IO[bytes]:
         raise unwritable(root, error) from error
 
 
-def _verify(file: IO[bytes], candidate: Candidate) -> str:
+def verify(file: IO[bytes], candidate: Candidate) -> str:
     """Return "wheel" if the index's digest fits, "record" if it gave none."""
     if candidate.sha256 is None:
         return "record"

@@ -23,17 +23,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from patchq import git
-from patchq.errors import PatchqError
-from patchq.releases import names, record, trees
+from patchq.releases import names, record, settling, trees
 from patchq.releases.note import WheelNote
+from patchq.releases.settling import StoreError as StoreError
 
 _TAGS = "refs/tags/"
 _WHEELS = "refs/wheels/"
 _DISTRIBUTION = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
-
-
-class StoreError(PatchqError):
-    """The store lacks a release, or holds another text of the same wheel."""
 
 
 def default_root() -> Path:
@@ -178,7 +174,10 @@ class Store:
             (text,) = git.commit(self.path, [git.Snapshot(files, message)])
             with git.Batch(self.path) as batch:
                 tree = self._object(batch, f"{text}^{{tree}}").id
-                note = self._settle(batch, replace(note, tree=tree))
+                note, known = self._settle(batch, replace(note, tree=tree))
+            if known:
+                git.point(self.path, _TAGS + note.release, text)
+                return note
             members = [("wheel.json", note.to_json(), False)]
             members += [(path, data, False) for path, data in dist_info.items()]
             (kept,) = git.commit(self.path, [git.Snapshot(members, f"{note.filename}\n")])
@@ -186,21 +185,15 @@ class Store:
             git.point(self.path, _TAGS + note.release, text)
         return note
 
-    def _settle(self, batch: git.Batch, note: WheelNote) -> WheelNote:
-        """Refuse another text of the same wheel; give another wheel's text its own name."""
+    def _settle(self, batch: git.Batch, note: WheelNote) -> tuple[WheelNote, bool]:
+        """Return the note under the name that its text gets, and whether that is kept already."""
         before = self._note(batch, note.stem)
-        if before is not None and before.tree != note.tree:
-            raise StoreError(
-                f"{note.filename} is not what it was when it was first fetched",
-                why=f"its text has the tree {note.tree}, expected {before.tree}",
-                mend="find out who changed the wheel; to forget the first one: "
-                f"git --git-dir={self.path} update-ref -d {_WHEELS}{note.stem} && "
-                f"git --git-dir={self.path} update-ref -d {_TAGS}{before.release}",
-            )
         named = batch.read(f"{_TAGS}{note.release}^{{tree}}")
-        if named is None or named.id == note.tree:
-            return note
-        return replace(note, release=note.stem)
+        stems = git.references(self.path, _WHEELS)
+        notes = (self._note(batch, stem) for stem in stems)
+        same = [each for each in notes if each is not None and each.release == note.release]
+        tree = None if named is None else named.id
+        return settling.settle(note, before, tree, same, self.path)
 
     def _find(self, release: str) -> str | None:
         if not names.is_release(release) or not self.path.is_dir():

@@ -14,9 +14,10 @@ from patchq.releases.index import Session
 def offered(
     distribution: str, specifier: str, *, settings: pip.Settings | None = None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the versions that have a wheel and answer to a specifier, oldest first, and notes.
+    """Return the versions that answer to a specifier, oldest first, and notes.
 
-    Versions that were yanked, or are pre-releases and not asked for, are left out.
+    Those that have a wheel; where none has, those that have a source distribution. Versions
+    that were yanked, or are pre-releases and not asked for, are left out.
 
     Raises:
         UsageError: not a distribution's name, or not a specifier.
@@ -33,5 +34,8 @@ def offered(
     with Session(settings or pip.load()) as session:
         name = canonicalize_name(requirement.name)
         found, failed = pages.candidates(session, session.settings, name)
-    usable = {each.version for each in found if each.yanked is None}
-    return tuple(map(str, sorted(requirement.specifier.filter(usable)))), tuple(failed)
+    usable = [each for each in found if each.yanked is None]
+    built = {each.version for each in usable if each.tags}
+    wheels = sorted(requirement.specifier.filter(built))
+    sources = sorted(requirement.specifier.filter({each.version for each in usable} - built))
+    return tuple(map(str, wheels or sources)), tuple(failed)

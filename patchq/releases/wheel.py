@@ -36,7 +36,8 @@ sh bash c cc cpp cxx cu cuh h hh hpp hxx inc inl td ll ptx proto cmake js mjs ts
 svg csv tsv sql typed in g lark patch diff gitkeep gitignore
 """
 _SUFFIXES = frozenset(_TEXT.split())
-_LIMIT = 8 << 20
+# Bytes of a file that is taken for text.
+LIMIT = 8 << 20
 _PLAIN_LIMIT = 1 << 18
 _UNSIGNED = ("RECORD", "RECORD.jws", "RECORD.p7s")
 
@@ -76,7 +77,7 @@ def is_text(path: str, size: int) -> bool:
     name = path.rpartition("/")[2]
     _, dot, suffix = name.rpartition(".")
     if dot:
-        return suffix.lower() in _SUFFIXES and size <= _LIMIT
+        return suffix.lower() in _SUFFIXES and size <= LIMIT
     return size <= _PLAIN_LIMIT
 
 
@@ -161,10 +162,10 @@ def _members(archive: zipfile.ZipFile, filename: str, distribution: str) -> _Mem
         path = _installed(each.filename, top.removesuffix(".dist-info") + ".data/")
         if each.filename.startswith(top + "/"):
             name = each.filename.removeprefix(top + "/")
-            if each.file_size <= _LIMIT:
+            if each.file_size <= LIMIT:
                 info[name] = each
             elif name == "RECORD":
-                raise _refusal(filename, f"its RECORD would be more than {_LIMIT} bytes")
+                raise _refusal(filename, f"its RECORD would be more than {LIMIT} bytes")
         elif path is not None and path in texts:
             raise _refusal(filename, f"{path!r} would be installed twice")
         elif path is not None and is_text(path, each.file_size) and _owned(path):

@@ -28,11 +28,16 @@ def test_an_html_page_is_read(site, read):
     <a href="demo-broken.whl">x</a></body></html>"""
     site.offer("/simple/demo/", body.encode(), "text/html")
 
-    one, two = read(f"{site.url}/simple/demo/")
+    one, two, source = read(f"{site.url}/simple/demo/")
 
     assert (one.url, one.sha256) == (f"{site.url}/f/{NAME}", "abc")
     assert (one.requires_python, one.yanked) == (">=3.8", "")
     assert (two.release, two.sha256, two.yanked) == ("1.1+cu130-1", None, "bad")
+    assert (source.filename, source.release, source.tags) == (
+        "demo-1.0.tar.gz",
+        "1.0",
+        frozenset(),
+    )
 
 
 def test_a_json_page_is_read(site, read):
