@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 
-from patchq.cli import places, run
+from patchq.cli import destination, places, run
 from patchq.errors import ExitCode, UsageError
 from patchq.queue import store
 from patchq.rebase import forecast as forecasts
@@ -24,10 +26,12 @@ def forecast(
     specifier: str,
     queue: str | None,
     verbose: bool,
+    html: str | None,
     as_json: bool,
 ) -> int:
     """Judge the series on each release, and show the table."""
     found = _queue(queue, distribution)
+    path = _place(html, distribution, specifier)
     offered, notes = versions.offered(distribution, specifier)
     if not offered:
         raise UsageError(
@@ -37,7 +41,28 @@ def forecast(
         )
     columns = tuple(forecasts.forecast(Places(found, places.cache(), places.state()), offered))
     report = _report(found, columns, notes, verbose=verbose)
+    if path is not None:
+        report = _written(path, found, specifier, columns, report)
     return run.show(report, as_json)
+
+
+def _place(html: str | None, distribution: str, specifier: str) -> Path | None:
+    """Return where the page goes, if one is wanted; refused before the work."""
+    if html is None:
+        return None
+    return destination.place(html, f"patchq forecast {distribution} {specifier!r} --html FILE")
+
+
+def _written(
+    path: Path, queue: store.Queue, specifier: str, columns: Sequence[Column], report: Report
+) -> Report:
+    """Write the page, and return the report with its place."""
+    from patchq.cli.html import forecast as pages
+    from patchq.cli.html import page
+
+    page.write(path, pages.page(queue.name, queue.distribution, specifier, columns, report.notes))
+    notes = (*report.notes, f"written: {path}")
+    return replace(report, notes=notes, document={**report.document, "html": str(path)})
 
 
 def _queue(named: str | None, distribution: str) -> store.Queue:
