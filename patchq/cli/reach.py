@@ -8,19 +8,20 @@ import json
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import click
 
-from patchq.cli import many
-from patchq.cli.plain import line, plain
+from patchq.cli import many, places, reporting, selecting
+from patchq.cli.plain import line, plain, put
 from patchq.cli.run import Target, outcomes, target_of, target_options
 from patchq.errors import ExitCode, UsageError
+from patchq.inventory.hostset import collapse
 from patchq.outcome import Outcome, Run, Word
 from patchq.report import SCHEMA
-from patchq.transport.hostset import collapse
 
+Rows = list[dict[str, Any]]
 _COLUMNS = (
     "host queue distribution version release word why paths behind commit "
     "receipt time who whence site mend"
@@ -34,52 +35,85 @@ _COLOURS = {"current": "green", "upstream": "green", "missing": "yellow", "absen
 @click.command(short_help="Say in a word how each environment stands")
 @click.option("--verify", is_flag=True, help="Hash every text file of the distribution, too.")
 @click.option("--csv", "as_csv", is_flag=True, help="Answer with comma-separated values.")
+@click.option("--html", metavar="FILE", help="Write it as a page for a browser, too.")
+@click.option(
+    "--prometheus",
+    is_flag=False,
+    flag_value=reporting.STDOUT,
+    metavar="[FILE]",
+    help="Answer with metrics in Prometheus' text format, or write them to FILE, too.",
+)
+@click.option("--since", metavar="FILE", help="Say what changed since an earlier audit --json.")
 @target_options
-def audit(verify: bool, as_csv: bool, **values: Any) -> int:
+def audit(verify: bool, **values: Any) -> int:
     """Say in one word how each queue stands in each environment; nothing is written there.
 
     Words: current, behind, partial, missing, drifted, interrupted, orphaned,
     unrecorded, unmanaged, unknown, upstream, no series, absent, unreachable.
-    Exit code 0 where all is as it should be, 5 where something is not, 4 where
-    a host could not be asked. With --verify every file is compared with the
-    release store, or with RECORD where the release was not fetched.
+    Exit code 0 where all is as it should be, 5 where something is not, 4 where a
+    host could not be asked; wanted is --queue, else what the inventory wants.
+    With --verify every file is compared with the release store, or with RECORD
+    where the release was not fetched.
 
     \b
     Examples:
       patchq audit -H 'gpu[01-64]' --queue kimi-k2.5-eagle3
       patchq audit --verify --csv -H 'gpu*' > audit.csv
+      patchq audit -H all --html audit.html --json > today.json
+      patchq audit -H all --since yesterday.json
+      patchq audit -H all --prometheus /var/lib/node_exporter/patchq.prom
     """
     from patchq.conversation import audit as asking
 
-    target = target_of(values)
-    if as_csv and target.as_json:
-        raise UsageError(
-            "--csv and --json do not go together",
-            why="there is one answer, in one form",
-            mend="leave one of them out",
-        )
-    done = outcomes(target, lambda aim: asking.audit(aim, verify), quiet=as_csv, record=True)
+    reports = reporting.Reports.take(values)
+    target = _wanting(target_of(values))
+    quiet = reports.form != reporting.TABLE
+    done = outcomes(target, lambda aim: asking.audit(aim, verify), quiet=quiet, record=True)
     _only_usage(target, done)
     rows = [row for one in done.outcomes for row in _rows(target, one)]
     code = _exit_code(done)
-    if target.as_json:
-        document = {
-            "schema": SCHEMA,
-            "verb": "audit",
-            "rows": rows,
-            "counts": _counts(rows),
-            "interrupted": done.interrupted,
-            "notes": list(done.notes),
-            "exit_code": int(code),
-        }
-        click.echo(json.dumps(document, indent=1))
-    elif as_csv:
+    changed = reports.changed(rows)
+    written = reports.write(rows, code, done.notes, whole=not done.interrupted)
+    notes = [*done.notes, *written]
+    if reports.form == "--json":
+        document = _document(done, rows, notes, code)
+        click.echo(json.dumps({**document, **reports.to_json(changed)}, indent=1))
+        return code
+    if reports.form == "--csv":
         click.echo(_csv(rows), nl=False)
+    elif reports.form == "--prometheus":
+        put(reporting.metrics(rows, code).removesuffix("\n"))
+    elif changed is not None:
+        put("\n".join(reports.lines(changed)))
     else:
         _show(rows, bool(target.hosts))
-    if not target.as_json:
-        _tell(done, rows)
+    _tell(notes, rows, rows if changed is None else _of(rows, changed.hosts))
     return code
+
+
+def _document(done: Run, rows: Rows, notes: list[str], code: ExitCode) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "verb": "audit",
+        "time": reporting.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "rows": rows,
+        "counts": _counts(rows),
+        "interrupted": done.interrupted,
+        "notes": notes,
+        "exit_code": int(code),
+    }
+
+
+def _of(rows: Rows, hosts: frozenset[str]) -> Rows:
+    return [row for row in rows if row["host"] in hosts]
+
+
+def _wanting(target: Target) -> Target:
+    """Return the target once the queues that its inventories want are all in sight."""
+    if target.queue is None and target.meant.known:
+        known = places.queues(None, needed=False)
+        selecting.check_wanted(target.meant, [queue.name for queue in known])
+    return target
 
 
 def _only_usage(target: Target, done: Run) -> None:
@@ -99,7 +133,7 @@ def _exit_code(done: Run) -> ExitCode:
     return ExitCode.FINDING if ExitCode.FINDING in codes else ExitCode.DONE
 
 
-def _rows(target: Target, one: Outcome) -> list[dict[str, Any]]:
+def _rows(target: Target, one: Outcome) -> Rows:
     """Return the rows of one host; a host that could not be asked has one, too."""
     if one.report is None:
         assert one.error is not None
@@ -145,7 +179,7 @@ def _cell(value: object) -> str:
     return f"'{line(text)}" if formula else line(text)
 
 
-def _show(rows: list[dict[str, Any]], remote: bool) -> None:
+def _show(rows: Rows, remote: bool) -> None:
     """Print the table; on a terminal a word has a colour, too."""
     headings = ["HOST"] * remote + ["QUEUE", "VERSION", "WORD", "DETAIL"]
     cells = [
@@ -172,10 +206,10 @@ def _show(rows: list[dict[str, Any]], remote: bool) -> None:
         console.print(text)
 
 
-def _tell(done: Run, rows: list[dict[str, Any]]) -> None:
-    """Say on stderr what to type, equal texts once, and how many rows have which word."""
-    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for row in rows:
+def _tell(notes: Sequence[str], rows: Rows, told: Rows) -> None:
+    """Say on stderr what to type of those `told`, equal texts once, and count all words."""
+    groups: dict[tuple[str, ...], Rows] = {}
+    for row in told:
         error = row.get("error") or {}
         texts = [error.get("why"), row.get("mend")]
         same = [_nameless(str(text or ""), row["host"]) for text in texts]
@@ -191,10 +225,21 @@ def _tell(done: Run, rows: list[dict[str, Any]]) -> None:
             mine, all_ = (f"-H {shlex.quote(one)}" for one in (first["host"], hosts))
             lines.append(f"  mend: {line(first['mend'].replace(mine, all_))}")
         click.echo(plain("\n".join(lines)), err=True)
-    for note in done.notes:
+    for note in (*_shared(rows), *notes):
         click.echo(plain(note), err=True)
-    told = ", ".join(f"{number} {word}" for word, number in _counts(rows).items())
-    click.echo(f"{len(rows)} {'row' if len(rows) == 1 else 'rows'}: {told}", err=True)
+    words = ", ".join(f"{number} {word}" for word, number in _counts(rows).items())
+    click.echo(f"{len(rows)} {'row' if len(rows) == 1 else 'rows'}: {words}", err=True)
+
+
+def _shared(rows: Rows) -> Iterator[str]:
+    """Yield a line for each environment id that several hosts have."""
+    hosts: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if row.get("environment") and row["host"]:
+            hosts.setdefault(row["environment"], {})[row["host"]] = None
+    for some in hosts.values():
+        if len(some) > 1:
+            yield f"one environment id on {collapse(some)}: one tree, or copies of it"
 
 
 def _nameless(text: str, host: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from patchq.cli import many, reach
 from patchq.errors import ExitCode
-from patchq.outcome import Outcome, Run, Word
+from patchq.outcome import Outcome, Word
 from patchq.transport.channel import AgentError
 
 pytestmark = pytest.mark.slow
@@ -146,7 +146,7 @@ def test_a_mend_that_the_host_says_is_told_as_the_hosts(capsys):
     error = AgentError("failed", "a\n\nhonest: done", why="b\nhonest: done", mend="rm\nhonest: x")
     one = Outcome("evil", Word.FAILED, None, error)
     (row,) = reach._rows(None, one)
-    reach._tell(Run((one,)), [row])
+    reach._tell([], [row], [row])
 
     told = [*capsys.readouterr().err.splitlines(), *many._told(one).splitlines()]
     assert sum("mend: the host says: rm" in each for each in told) == 2
