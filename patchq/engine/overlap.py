@@ -64,7 +64,7 @@ def relate(one: Touch, other: Touch) -> Relation:
     if one.whole or other.whole or (one.mode and other.mode):
         return Relation(Word.OVERLAP, 0, ((), ()))
     pairs = [(a.lines, b.lines) for a in one.edits for b in other.edits]
-    same = [(a, b) for a, b in pairs if _meet(a, b)]
+    same = [(a, b) for a, b in pairs if meet(a, b)]
     if same:
         return Relation(
             Word.OVERLAP, 0, (_ordered(a for a, _ in same), _ordered(b for _, b in same))
@@ -75,6 +75,13 @@ def relate(one: Touch, other: Touch) -> Relation:
     close = any(_inside(span, edit.lines) for span in one.spans for edit in other.edits)
     close = close or any(_inside(span, edit.lines) for span in other.spans for edit in one.edits)
     return Relation(Word.CLOSE if close else Word.APART, _gap(a, b), ((a,), (b,)))
+
+
+def meet(one: range, other: range) -> bool:
+    """Return whether two edits have a line in common, or one comes at the border of the other."""
+    if len(one) and len(other):
+        return one.start < other.stop and other.start < one.stop
+    return one.start <= other.stop and other.start <= one.stop
 
 
 def named(places: tuple[range, ...]) -> str:
@@ -152,11 +159,4 @@ def overlaps(base: bytes, now: bytes, diff: FileDiff) -> bool:
         False
     """
     mine = changed(diff)
-    return any(_meet(edit, own) for edit in edited(base, now) for own in mine)
-
-
-def _meet(one: range, other: range) -> bool:
-    """Return whether two edits have a line in common, or one comes at the border of the other."""
-    if len(one) and len(other):
-        return one.start < other.stop and other.start < one.stop
-    return one.start <= other.stop and other.start <= one.stop
+    return any(meet(edit, own) for edit in edited(base, now) for own in mine)

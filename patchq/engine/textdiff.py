@@ -9,12 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from patchq.engine import alignment, cquote, lines, sliding
+from patchq.engine import alignment, cquote, hunks, lines, sliding
 
 _BLOB_ABSENT, _BLOB_EMPTY = "0000000", "e69de29"
-# What became of a part: (equal or changed, start and stop in the old and the new lines).
-_Code = tuple[str, int, int, int, int]
-_NO_NEWLINE = b"\\ No newline at end of file\n"
 # git's own pattern for Python (userdiff.c).
 _HEADING = re.compile(rb"[ \t]*(?:class|(?:async[ \t]+)?def)[ \t]")
 
@@ -50,8 +47,7 @@ def unified(
         for prefix, side, mark in (("a/", before, "---"), ("b/", after, "+++")):
             shown = cquote.quote(prefix + path) if side is not None else "/dev/null"
             out.append(lines.encode(f"{mark} {shown}{chr(9) if ' ' in shown else ''}\n"))
-        for group in _groups(old, new, context):
-            out += _hunk_lines(old, new, group)
+        out += hunks.lay_out(old, new, _changes(old, new), context, _heading)
     return b"".join(out)
 
 
@@ -76,56 +72,16 @@ def _git_header(
     return head
 
 
-def _groups(old: list[bytes], new: list[bytes], context: int) -> Iterator[list[_Code]]:
-    """Yield the changes, those that lie close together in one list, with their context."""
-    group: list[_Code] = []
-    codes = _codes(old, new)
-    for number, (tag, a, b, c, d) in enumerate(codes):
-        near = group and number < len(codes) - 1 and b - a <= 2 * context
-        if tag != "equal" or near:
-            group.append((tag, a, b, c, d))
-        else:
-            if group:
-                yield [*group, (tag, a, min(b, a + context), c, min(d, c + context))]
-            group = [(tag, max(a, b - context), b, max(c, d - context), d)]
-
-
-def _codes(old: list[bytes], new: list[bytes]) -> list[_Code]:
-    """Return what is equal and what changed, in turn, an equal part first and last."""
-    out: list[_Code] = []
-    at, to = 0, 0
+def _changes(old: list[bytes], new: list[bytes]) -> Iterator[alignment.Change]:
+    """Yield the changes where git shows them: slid to where they read best."""
+    floor = 0
     for found in alignment.changes(old, new):
-        change = sliding.slid(found, (old, new), at)
-        out.append(("equal", at, change.a0, to, change.b0))
-        out.append(("changed", *change))
-        at, to = change.a1, change.b1
-    return [*out, ("equal", at, len(old), to, len(new))]
+        change = sliding.slid(found, (old, new), floor)
+        yield change
+        floor = change.a1
 
 
-def _hunk_lines(old: list[bytes], new: list[bytes], group: list[_Code]) -> Iterator[bytes]:
-    """Return the lines of one hunk."""
-    spans = []
-    for start, stop in ((group[0][1], group[-1][2]), (group[0][3], group[-1][4])):
-        count = stop - start
-        spans.append(f"{start + (count > 0)}" + (f",{count}" if count != 1 else ""))
-    yield f"@@ -{spans[0]} +{spans[1]} @@".encode() + _heading(old, group[0][1]) + b"\n"
-    for tag, old_start, old_stop, new_start, new_stop in group:
-        if tag == "equal":
-            yield from _marked(b" ", old[old_start:old_stop])
-        else:
-            yield from _marked(b"-", old[old_start:old_stop])
-            yield from _marked(b"+", new[new_start:new_stop])
-
-
-def _marked(mark: bytes, part: Sequence[bytes]) -> Iterator[bytes]:
-    """Return lines with their mark, and the marker below one without newline."""
-    for line in part:
-        yield mark + line
-        if not line.endswith(b"\n"):
-            yield b"\n" + _NO_NEWLINE
-
-
-def _heading(old: list[bytes], start: int) -> bytes:
+def _heading(old: Sequence[bytes], start: int) -> bytes:
     """Return the nearest ``class`` or ``def`` line above a hunk, as git puts it behind the @@."""
     for line in reversed(old[:start]):
         if _HEADING.match(line):

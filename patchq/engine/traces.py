@@ -119,42 +119,7 @@ def moves(span: range, path: str, foreign: Iterable[Touch]) -> int:
     )
 
 
-def _moved(hunk: Hunk, by: int) -> Hunk:
-    return replace(hunk, old_start=hunk.old_start + by, new_start=hunk.new_start + by)
-
-
-def _touches(diffs: Sequence[FileDiff], files: dict[str, _File]) -> Iterator[Touch]:
-    """Yield what one patch touches; `files` is brought to what it leaves."""
-    before, arrived = dict(files), set()
-    for diff in diffs:
-        name = diff.old or diff.new or ""
-        # Renames are simultaneous: two files can trade names.
-        source = before if diff.renamed and name in arrived else files
-        file = source.get(name, _File(name))
-        if diff.old is None:
-            file = _File(name)
-        if diff.old is None or diff.new is None or diff.renamed:
-            file = replace(file, whole=True)
-        runs = tuple(_runs(diff.hunks))
-        edits = tuple(Edit(_down(old, file), len(new) - len(old)) for old, new in runs)
-        spans = tuple(_down(_span(hunk), file) for hunk in diff.hunks)
-        mode = diff.old is not None and diff.new_mode is not None
-        yield Touch(file.path, edits, spans, file.whole, mode and diff.old_mode != diff.new_mode)
-        if diff.old is not None and diff.old != diff.new and diff.old not in arrived:
-            files.pop(diff.old, None)
-        if diff.new is not None:
-            files[diff.new] = replace(file, levels=(*file.levels, runs))
-            if diff.old != diff.new:
-                arrived.add(diff.new)
-
-
-def _span(hunk: Hunk) -> range:
-    """Return the lines of a hunk below its patch, context and all."""
-    start = hunk.old_start - (hunk.old_count > 0)
-    return range(start, start + hunk.old_count)
-
-
-def _runs(hunks: Iterable[Hunk]) -> Iterator[Run]:
+def runs(hunks: Iterable[Hunk]) -> Iterator[Run]:
     """Yield the runs of changed lines; new starts are counted, as `apply` counts them."""
     shift = 0
     for hunk in hunks:
@@ -173,14 +138,53 @@ def _runs(hunks: Iterable[Hunk]) -> Iterator[Run]:
                 start, fresh = at, 0
 
 
+def lowered(lines: range, level: Sequence[Run]) -> range:
+    """Return lines of a file above one diff, given by its runs, as lines of the file below it."""
+    if lines:
+        return range(_late(lines.start, level), _early(lines.stop, level))
+    ends = _early(lines.start, level), _late(lines.start, level)
+    return range(min(ends), max(ends))
+
+
+def _moved(hunk: Hunk, by: int) -> Hunk:
+    return replace(hunk, old_start=hunk.old_start + by, new_start=hunk.new_start + by)
+
+
+def _touches(diffs: Sequence[FileDiff], files: dict[str, _File]) -> Iterator[Touch]:
+    """Yield what one patch touches; `files` is brought to what it leaves."""
+    before, arrived = dict(files), set()
+    for diff in diffs:
+        name = diff.old or diff.new or ""
+        # Renames are simultaneous: two files can trade names.
+        source = before if diff.renamed and name in arrived else files
+        file = source.get(name, _File(name))
+        if diff.old is None:
+            file = _File(name)
+        if diff.old is None or diff.new is None or diff.renamed:
+            file = replace(file, whole=True)
+        touched = tuple(runs(diff.hunks))
+        edits = tuple(Edit(_down(old, file), len(new) - len(old)) for old, new in touched)
+        spans = tuple(_down(_span(hunk), file) for hunk in diff.hunks)
+        mode = diff.old is not None and diff.new_mode is not None
+        yield Touch(file.path, edits, spans, file.whole, mode and diff.old_mode != diff.new_mode)
+        if diff.old is not None and diff.old != diff.new and diff.old not in arrived:
+            files.pop(diff.old, None)
+        if diff.new is not None:
+            files[diff.new] = replace(file, levels=(*file.levels, touched))
+            if diff.old != diff.new:
+                arrived.add(diff.new)
+
+
+def _span(hunk: Hunk) -> range:
+    """Return the lines of a hunk below its patch, context and all."""
+    start = hunk.old_start - (hunk.old_count > 0)
+    return range(start, start + hunk.old_count)
+
+
 def _down(lines: range, file: _File) -> range:
     """Return lines of a file as it is now as lines of the pristine one."""
     for level in reversed(file.levels):
-        if lines:
-            lines = range(_late(lines.start, level), _early(lines.stop, level))
-        else:
-            ends = _early(lines.start, level), _late(lines.start, level)
-            lines = range(min(ends), max(ends))
+        lines = lowered(lines, level)
     return lines
 
 
