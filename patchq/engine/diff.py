@@ -12,7 +12,7 @@ Applying is `patchq.engine.apply`'s, writing diffs `patchq.engine.textdiff`'s.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from unidiff import patch as udiff
@@ -55,10 +55,13 @@ class _Text:
     owner: bytearray
 
 
-def parse(text: bytes, *, name: str, strip: int = 1) -> tuple[bytes, tuple[FileDiff, ...]]:
+def parse(
+    text: bytes, *, name: str, strip: int = 1, exists: Callable[[str], bool] = lambda _: True
+) -> tuple[bytes, tuple[FileDiff, ...]]:
     r"""Return the header of a patch, byte for byte, and what it says of each file.
 
-    `name` is for messages; `strip` is ``-pN``. A text without diffs is all header.
+    `name` is for messages; `strip` is ``-pN``; `exists` tells which files there are, which
+    decides where a plain diff has two names. A text without diffs is all header.
 
     Raises:
         PatchFormatError: the patch is cut short, miscounted, binary, about links ...
@@ -69,7 +72,7 @@ def parse(text: bytes, *, name: str, strip: int = 1) -> tuple[bytes, tuple[FileD
         'x'
     """
     raw = lines.split(text)
-    source = Source(name, [lines.decode(line) for line in raw], strip)
+    source = Source(name, [lines.decode(line) for line in raw], strip, exists)
     begin = _header_end(source)
     if sum(line.startswith(_COUNTED) for line in source.text) > _MOST:
         raise source.error(

@@ -17,6 +17,7 @@ from patchq.engine.verdict import Finding
 from patchq.model import FileDiff, Hunk
 
 _DEF = re.compile(rb"[ \t]*(?:class|(?:async[ \t]+)?def)[ \t]")
+_NAME = re.compile(rb"(?:class|(?:async[ \t]+)?def)[ \t]+\w+")
 # GNU diff cuts a heading at 40 bytes, git at 80; both then drop blanks at the end.
 _CUT = 36
 
@@ -25,8 +26,14 @@ def check(
     before: Mapping[str, bytes | None],
     after: Mapping[str, bytes | None],
     diffs: Sequence[FileDiff],
+    *,
+    by_name: bool = False,
 ) -> Iterator[Finding]:
-    """Yield the hunks whose heading is not around the place where they lie."""
+    """Yield the hunks whose heading is not around the place where they lie.
+
+    `by_name`: the patch was made for another text, where the class or def of that name
+    may have other bases or parameters.
+    """
     for diff in diffs:
         if diff.old is None or not diff.old.endswith((".py", ".pyi")):
             continue
@@ -37,11 +44,11 @@ def check(
         ]
         for number, hunk in enumerate(diff.hunks, 1):
             if _DEF.match(hunk.heading + b" "):
-                yield from _hunk(diff, number, hunk, texts)
+                yield from _hunk(diff, number, hunk, texts, by_name)
 
 
 def _hunk(
-    diff: FileDiff, number: int, hunk: Hunk, texts: Sequence[list[bytes]]
+    diff: FileDiff, number: int, hunk: Hunk, texts: Sequence[list[bytes]], by_name: bool
 ) -> Iterator[Finding]:
     heading = hunk.heading.strip()
     for text in texts:
@@ -49,7 +56,7 @@ def _hunk(
         if start is None:
             continue
         around = list(_around(text, start, hunk))
-        if any(_same(heading, line) for _, line in around):
+        if any(_same(heading, line, by_name) for _, line in around):
             return
         row, line = around[0] if around else (start + 1, b"")
         there = f"`{_text(line)}`" if line else "no class or def"
@@ -108,7 +115,11 @@ def _indent(line: bytes) -> int:
     return len(line.expandtabs()) - len(line.expandtabs().lstrip())
 
 
-def _same(heading: bytes, line: bytes) -> bool:
+def _same(heading: bytes, line: bytes, by_name: bool) -> bool:
+    name = _NAME.match(heading) if by_name else None
+    there = _NAME.match(line) if name else None
+    if name and there and name[0] == there[0]:
+        return True
     return line == heading or (len(heading) >= _CUT and line.startswith(heading))
 
 

@@ -9,7 +9,7 @@ Where a block leaves open which file it means, it is refused, never guessed.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from patchq.engine import cquote, stamps
@@ -38,11 +38,15 @@ class PatchFormatError(PatchqError):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The patch that is read: the name for messages, its lines, ``-pN``."""
+    """The patch that is read: the name for messages, its lines, ``-pN``.
+
+    `exists` tells which files there are, where that is known.
+    """
 
     name: str
     text: Sequence[str]
     strip: int
+    exists: Callable[[str], bool] = lambda _: True
 
     def error(self, line: int, why: str, mend: str | None = None) -> PatchFormatError:
         """Return the refusal of a line, counted from 1."""
@@ -96,8 +100,8 @@ def git_block(source: Source, start: int) -> Block:
 def plain_block(source: Source, start: int) -> Block:
     """Read a ``---`` and ``+++`` pair that no ``diff --git`` line introduces.
 
-    Where the two names differ, GNU patch's rule decides: fewest folders, then
-    the shortest last part, then the shortest name.
+    Where the two names differ, GNU patch's rule decides: the one that there is, fewest
+    folders, the shortest last part, the shortest name.
     """
     if not source.text[start].startswith("--- "):
         raise source.error(start + 2, "a '+++' line stands without its '---' line")
@@ -106,7 +110,8 @@ def plain_block(source: Source, start: int) -> Block:
     if old is None and new is None:
         raise source.error(start + 1, f"both names are {NULL}")
     if old is not None and new is not None and old != new:
-        size = {n: (n.count("/"), len(n.rpartition("/")[2]), len(n)) for n in (old, new)}
+        last = {n: len(n.rpartition("/")[2]) for n in (old, new)}
+        size = {n: (not source.exists(n), n.count("/"), last[n], len(n)) for n in last}
         if size[old] == size[new]:
             raise source.error(start + 1, f"the diff names two files, {old!r} and {new!r}")
         old = new = min(size, key=lambda name: size[name])

@@ -93,6 +93,8 @@ class _Placing:
             whole = old.endswith(b"\n") or found + len(old) == len(text)
             if begins and whole and (line == want or self.search):
                 yield line, found
+                if not self.search:
+                    return  # the rest of the text need not be looked through
             line += text[found : found + 1] == b"\n"
             at = found + 1
 
