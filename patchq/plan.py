@@ -7,8 +7,8 @@ are not needed here: all is decided by hashes (docs/architecture.md, "Plan").
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from patchq.misfit import Conflict as Conflict  # what a plan holds, in one place with it
 from patchq.misfit import Kind as Kind
@@ -21,7 +21,10 @@ _Tree = Mapping[str, FileState]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a transaction would do: `entries` live → goal, `restored` from originals."""
+    """What a transaction would do: `entries` live → goal, `restored` from originals.
+
+    `adopted`: what was below the patches at paths that hold their result already.
+    """
 
     verb: str
     queue: str
@@ -31,6 +34,7 @@ class Plan:
     restored: frozenset[str] = frozenset()
     stack: tuple[AppliedPatch, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+    adopted: Mapping[str, FileState] = field(default_factory=dict)
 
 
 def position(lock: Lock, queue: str, survey: Survey) -> int | Conflict:
@@ -56,15 +60,20 @@ def position(lock: Lock, queue: str, survey: Survey) -> int | Conflict:
     return len(held)
 
 
-def push(lock: Lock, queue: str, survey: Survey, goal: int) -> Plan:
-    """Plan to apply the patches of a series up to `goal` (a count from the bottom)."""
+def push(lock: Lock, queue: str, survey: Survey, goal: int, *, adopt: bool = False) -> Plan:
+    """Plan to apply the patches of a series up to `goal` (a count from the bottom).
+
+    `adopt`: files that are as the goal has them, and that nobody recorded, are taken over.
+    """
     start = position(lock, queue, survey)
     if isinstance(start, Conflict):
         return Plan("push", queue, lock.release, (), conflicts=(start,))
     todo = lock.patches[start:goal]
     tree = recorded(survey.stack)
     first: dict[str, FileState] = {}
-    edited = drift(queue, survey)
+    adopted = _there(todo, survey, tree) if adopt else {}
+    first.update(adopted)
+    edited = [one for one in drift(queue, survey) if one.path not in adopted]
     conflicts = list(edited)
     known = {one.path for one in edited}
     reach = prefix(lock, survey, start)
@@ -89,7 +98,23 @@ def push(lock: Lock, queue: str, survey: Survey, goal: int) -> Plan:
         frozenset(),
         tuple(stack),
         tuple(conflicts),
+        adopted,
     )
+
+
+def _there(todo: Iterable[LockedPatch], survey: Survey, tree: _Tree) -> dict[str, FileState]:
+    """Return what is below the patches at paths that hold already what they make of it."""
+    below: dict[str, FileState] = {}
+    above: dict[str, FileState] = {}
+    for patch in todo:
+        for change in patch.changes:
+            below.setdefault(change.path, change.before)
+            above[change.path] = change.after
+    return {
+        path: state
+        for path, state in below.items()
+        if tree.get(path, state) == state != above[path] == live(survey, path)
+    }
 
 
 def drift(queue: str, survey: Survey) -> tuple[Conflict, ...]:
@@ -181,8 +206,13 @@ def _covered(
     return Conflict(kind, patch.name, change.path, message, *states, other=owner.queue)
 
 
-def pop(queue: str, survey: Survey, keep: int) -> Plan:
-    """Plan to take off this queue's patches until `keep` of them are left."""
+def pop(
+    queue: str, survey: Survey, keep: int, *, loose: bool = False, force: bool = False
+) -> Plan:
+    """Plan to take off this queue's patches until `keep` of them are left.
+
+    `loose`: edits of files that no patch which goes has are no matter; `force`: none are.
+    """
     held = [applied for applied in survey.stack if applied.queue == queue]
     gone = held[keep:]
     release = held[-1].release if held else ""
@@ -203,6 +233,8 @@ def pop(queue: str, survey: Survey, keep: int) -> Plan:
             goal[change.path] = left.get(change.path, pristine(survey, change.path))
             if above is not None:
                 edited.pop(change.path, None)
+    if loose or force:
+        edited = {path: one for path, one in edited.items() if path in first and not force}
     restored = frozenset(path for path in first if path not in left)
     return Plan(
         "pop",

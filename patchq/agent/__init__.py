@@ -2,7 +2,7 @@
 
 `READING` and `WRITING` name the modules in the order in which a transport
 sends and executes them. A reading verb may ship `READING` alone: the agent
-then answers ``survey``, ``read``, ``records`` and ``hash``, and refuses the rest.
+then answers ``survey``, ``read``, ``records``, ``hash`` and ``discover``, and refuses the rest.
 Error words that mean "a patch does not fit, nothing was changed" are `CONFLICTS`.
 """
 
@@ -23,6 +23,11 @@ READING = (
     "scan",
     "unlisted",
     "hashes",
+    "proc",
+    "programs",
+    "sought",
+    "processes",
+    "discover",
     "serve",
 )
 WRITING = (
@@ -33,12 +38,15 @@ WRITING = (
     "grafts",
     "renames",
     "verify",
+    "draft",
+    "given",
     "entries",
     "changes",
     "receipt",
     "recover",
     "settle",
     "transact",
+    "trial",
     "serve",
 )
 CONFLICTS = ("changed", "does-not-compile")

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from patchq.agent import bytecode, entries, facts, journal, protocol, record, state
-from patchq.agent.entries import Draft
+from patchq.agent import bytecode, entries, facts, given, journal, protocol, record, state
+from patchq.agent.draft import Draft
 from patchq.agent.environment import Environment
 from patchq.agent.facts import Facts, RefusalError
 from patchq.agent.journal import Entry
@@ -47,18 +47,19 @@ def plan(
     """Return what the commit will do; created first, then changed, then deleted."""
     draft = Draft(here, request)
     wanted = [e for e in request["entries"] if _does(draft, e)]
-    created = [e for e in wanted if e["before"][2] is None]
     deleted = [e for e in wanted if e["after"][2] is None]
+    created = [e for e in wanted if e["before"][2] is None and e not in deleted]
     changed = [e for e in wanted if e not in created and e not in deleted]
     back = [e["path"] for e in wanted if e.get("original")]
     fresh = bytecode.elsewhere(here.site, back) if back else None
     entries.new_folders(draft, [e["path"] for e in created])
     for entry in created + changed + deleted:
         entries.file(draft, entry, found[entry["path"]][0], blobs, fresh)
-    swapped = [e["path"] for e in wanted if e["before"] != e["after"] or e.get("original")]
-    modules = [path for path in swapped if path.endswith(".py")]
+    modules = [e["path"] for e in wanted if e["path"].endswith(".py")]
+    loose = [e["path"] for e in wanted if e.get("restore")]
     for module in modules:
-        entries.compiled(draft, module, fresh)
+        if module not in loose:
+            entries.compiled(draft, module, fresh)
     entries.old_folders(draft)
     if not request["stack"] and draft.originals:
         left = ", ".join(draft.originals)
@@ -108,7 +109,7 @@ def _does(draft: Draft, entry: Mapping[str, Any]) -> bool:
     patches that were pushed together and undo each other none was ever taken.
     """
     path = entry["path"]
-    if entry["before"] != entry["after"] or entry.get("pristine"):
+    if entry["before"] != entry["after"] or any(map(entry.get, ("pristine", "adopt", "detach"))):
         return True
     if entry.get("original") and entry["after"][2] is None:
         draft.originals.pop(path, None)
@@ -126,13 +127,15 @@ def _record(draft: Draft) -> Tuple[Optional[bytes], Optional[bytes]]:
     path = here.installed.folder + "/RECORD"
     before = journal.describe(facts.look(here.at(path))[0])
     kept = here.state["dist_info"] if here.state else None
+    if kept is None and not draft.request["stack"]:
+        return now, None  # no patch was on, and none will be
     untouched = kept is not None and kept["record"] == protocol.sha256(now)
     if kept is not None and not untouched:
         draft.notes.append("RECORD was changed by another tool; only patchq's rows were changed")
     gives, after = None, record.update(now, draft.rows)
     if not draft.request["stack"] and kept is not None:
-        first = entries.first_record(here)
-        if untouched and protocol.sha256(first) == kept["record_before"]:
+        first = given.first_record(here)
+        if untouched and _true(here, first) and protocol.sha256(first) == kept["record_before"]:
             after, gives = first, _whole_record(here, kept["original"], before)
         if gives is None:
             draft.drop.append(kept["original"])
@@ -140,7 +143,7 @@ def _record(draft: Draft) -> Tuple[Optional[bytes], Optional[bytes]]:
         entry.path: record.row(entry.path)
         for entry in draft.entries
         if entry.role == "file"
-        and entry.before["kind"] == "absent"
+        and entry.before["kind"] == "absent" != entry.after["kind"]
         and record.find(now, entry.path) is None
     }
     plus = record.update(now, added) if added else None
@@ -158,6 +161,12 @@ def _record(draft: Draft) -> Tuple[Optional[bytes], Optional[bytes]]:
     if gives is None:
         draft.contents[path] = after
     return after, plus
+
+
+def _true(here: Environment, first: bytes) -> bool:
+    """Return whether RECORD was of the release before the first push, not of edits by hand."""
+    kept = here.state["originals"] if here.state else {}
+    return not any(given.untrue(first, path, one) for path, one in kept.items())
 
 
 def _whole_record(here: Environment, name: str, now: Mapping[str, Any]) -> Optional[str]:

@@ -7,48 +7,12 @@ file gets, and which compiled files go or come back. Changes nothing.
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional
 
-from patchq.agent import bytecode, facts, journal, record, scan, stage
+from patchq.agent import bytecode, facts, given, journal, record, stage
+from patchq.agent.draft import Draft
 from patchq.agent.environment import Environment
-from patchq.agent.facts import Facts, RefusalError
-from patchq.agent.journal import Entry
-
-_DESCRIBED = ("kind", "sha256", "mode", "uid", "gid")
-
-
-class Draft:
-    """Collects entries while the paths are gone through."""
-
-    def __init__(self, here: Environment, request: Mapping[str, Any]) -> None:
-        self.here = here
-        self.request = request
-        kept = here.state or {}
-        self.generation = kept.get("generation", 0) + 1
-        self.originals: Dict[str, Any] = dict(kept.get("originals", {}))
-        self.bytecode: Dict[str, Any] = dict(kept.get("bytecode", {}))
-        self.folders: List[str] = list(kept.get("folders", ()))
-        self.entries: List[Entry] = []
-        self.contents: Dict[str, bytes] = {}
-        self.pristine: Dict[str, bytes] = {}
-        self.mtimes: Dict[str, int] = {}
-        self.copied: Dict[str, Optional[str]] = {}
-        self.rows: Dict[str, Optional[bytes]] = {}
-        self.drop: List[str] = []
-        self.notes: List[str] = []
-
-    def name(self) -> str:
-        """Return a name in originals/ for the entry that is added next."""
-        return "%d-%d" % (self.generation, len(self.entries))
-
-    def add(self, **fields: Any) -> None:
-        """Add an entry; its names in stage/ are its number's."""
-        number = len(self.entries)
-        if fields["after"]["kind"] != "absent" and not fields.pop("stays", False):
-            fields["new"] = "%d.new" % number
-        if fields["before"]["kind"] not in ("absent", "folder"):
-            fields["old"] = "%d.old" % number
-        self.entries.append(Entry(**fields))
+from patchq.agent.facts import Facts
 
 
 def file(
@@ -61,25 +25,66 @@ def file(
     """Add the entry of one path of the request, its row and the bytes to stage."""
     path, before = entry["path"], journal.describe(found)
     if entry.get("original"):
-        after, gives, data, row = _original(draft, entry, blobs, fresh)
+        after, gives, data, row = given.original(draft, entry, blobs, fresh)
         draft.rows[path] = row
         del draft.originals[path]
         if data is not None:
             draft.contents[path] = data
         draft.add(path=path, role="file", before=before, after=after, gives=gives)
         return
-    keep = _keep(draft, entry, found, blobs)
     _, executable, digest = entry["after"]
+    if entry.get("restore"):
+        _restored(draft, path, before, executable, digest, blobs)
+        return
+    keep = _keep(draft, entry, found, blobs)
     if digest is None:
         draft.rows[path] = None
         draft.add(path=path, role="file", before=before, after=journal.ABSENT, keep=keep)
         return
+    if entry.get("adopt") and draft.originals[path]["sha256"] is None:
+        _made_folders(draft, path)
     draft.rows[path] = record.row(path, digest, len(blobs[digest]))
     after = dict(_like(draft, path, found, executable), kind="file", sha256=digest)
-    stays = entry["before"] == entry["after"]
-    if not stays:
+    rests = stays(entry, found)
+    if not rests:
         draft.contents[path] = blobs[digest]
-    draft.add(path=path, role="file", before=before, after=after, keep=keep, stays=stays)
+    draft.add(path=path, role="file", before=before, after=after, keep=keep, stays=rests)
+
+
+def _restored(
+    draft: Draft,
+    path: str,
+    before: Mapping[str, Any],
+    executable: bool,
+    digest: Optional[str],
+    blobs: Mapping[str, bytes],
+) -> None:
+    """Add the entry of a file that no patch has and that is the release's again.
+
+    Nothing is kept of what somebody had put there, and RECORD speaks of the release already.
+    """
+    after = journal.ABSENT
+    if digest is not None:
+        draft.contents[path] = blobs[digest]
+        if before["kind"] == "absent":
+            mode, uid, gid = stage.created(_nearest(draft.here, path), executable)
+        else:
+            mode, uid, gid = before["mode"], before["uid"], before["gid"]
+        mode = stage.with_execution(mode, executable)
+        after = {"kind": "file", "sha256": digest, "mode": mode, "uid": uid, "gid": gid}
+    draft.add(path=path, role="file", before=before, after=after)
+
+
+def stays(entry: Mapping[str, Any], found: Facts) -> bool:
+    """Return whether the very file that is there is to be what the request wants.
+
+    ``detach`` wants the same bytes in a file of their own, to be edited: the one that was
+    there may be linked into a cache, and is kept as the original. One that is to be adopted
+    stays where nothing else has its inode.
+    """
+    if entry["before"] != entry["after"] or any(map(entry.get, ("detach", "original"))):
+        return False
+    return found.sha256 is None or (found.kind == "file" and found.links == 1)
 
 
 def compiled(draft: Draft, module: str, fresh: Optional[str]) -> None:
@@ -94,7 +99,7 @@ def compiled(draft: Draft, module: str, fresh: Optional[str]) -> None:
             if fresh is not None and not created:
                 draft.drop.append(kept["name"])
                 continue
-            after = {key: kept[key] for key in _DESCRIBED}
+            after = {key: kept[key] for key in given.DESCRIBED}
             there = facts.look(here.home + "/originals/" + kept["name"])[0]
             if journal.describe(there) != after:
                 draft.drop.append(kept["name"])
@@ -139,6 +144,22 @@ def new_folders(draft: Draft, paths: List[str]) -> None:
                 draft.add(path=name, role="folder", before=journal.ABSENT, after=after)
 
 
+def _made_folders(draft: Draft, path: str) -> None:
+    """Note the folders that somebody made for a new file: they go with it.
+
+    Those that the release has are in its RECORD; of a tree without one nobody can tell.
+    """
+    release = b"\n" + given.first_record(draft.here)
+    folder, made = os.path.dirname(path), []
+    while len(release) > 1 and folder:
+        start = os.fsencode(folder) + b"/"
+        if folder in draft.folders or b"\n" + start in release or b'\n"' + start in release:
+            break
+        made.append(folder)
+        folder = os.path.dirname(folder)
+    draft.folders += reversed(made)
+
+
 def old_folders(draft: Draft) -> None:
     """Add the folders that patchq made and that no created file needs any more."""
     for folder in list(draft.folders):
@@ -149,14 +170,6 @@ def old_folders(draft: Draft) -> None:
                 draft.add(path=folder, role="folder", before=before, after=journal.ABSENT)
 
 
-def first_record(here: Environment) -> bytes:
-    """Return RECORD as it was before the first push."""
-    name = here.state["dist_info"]["original"] if here.state else None
-    if name is not None:
-        return facts.read(here.home + "/originals/" + name)
-    return (here.installed and here.installed.record) or b""
-
-
 def _keep(
     draft: Draft, entry: Mapping[str, Any], found: Facts, blobs: Mapping[str, bytes]
 ) -> Optional[str]:
@@ -164,6 +177,8 @@ def _keep(
     path = entry["path"]
     if path in draft.originals:
         return None
+    if entry.get("pristine"):
+        return _pristine(draft, entry, found, blobs)
     keep = draft.name() if found.kind != "absent" else None
     draft.originals[path] = {
         **journal.describe(found),
@@ -172,100 +187,35 @@ def _keep(
         "size": found.size,
         "name": keep,
     }
-    if entry.get("pristine"):
-        _, executable, digest = entry["pristine"]
-        draft.pristine[path] = blobs[digest]
-        draft.originals[path].update(
-            kind="file",
-            sha256=digest,
-            executable=executable,
-            mode=stage.with_execution(found.mode, executable),
-            size=len(blobs[digest]),
-        )
     return keep
 
 
-def _original(
-    draft: Draft, entry: Mapping[str, Any], blobs: Mapping[str, bytes], fresh: Optional[str]
-) -> Tuple[Mapping[str, Any], Optional[str], Optional[bytes], Optional[bytes]]:
-    """Return after-state, store name, replacement bytes and RECORD row of a file given back."""
-    path, here = entry["path"], draft.here
-    kept = draft.originals.get(path)
-    wanted = scan.first_state(here, path)
-    if kept is None or wanted != entry["after"]:
-        raise RefusalError(
-            "changed",
-            "the original of %s is not the one that was asked for" % path,
-            "expected %s, kept is %s" % (entry["after"], wanted),
-            "run the command again",
+def _pristine(
+    draft: Draft, entry: Mapping[str, Any], found: Facts, blobs: Mapping[str, bytes]
+) -> Optional[str]:
+    """Note what a path was before somebody edited, made or removed its file by hand."""
+    path, (_, executable, digest) = entry["path"], entry["pristine"]
+    kept = dict(journal.ABSENT, executable=False, mtime_ns=0, size=0, name=None)
+    if digest is not None:
+        draft.pristine[path] = blobs[digest]
+        if found.kind == "absent":
+            mode, uid, gid = stage.created(_nearest(draft.here, path), executable)
+        else:
+            mode, uid, gid = found.mode, found.uid, found.gid
+        kept.update(
+            kind="file",
+            sha256=digest,
+            executable=executable,
+            mode=stage.with_execution(mode, executable),
+            uid=uid,
+            gid=gid,
+            mtime_ns=found.mtime_ns,
+            size=len(blobs[digest]),
+            name=draft.name(),
         )
-    row = record.find(first_record(here), path)
-    if kept["sha256"] is None:
-        return journal.ABSENT, None, None, row
-    after = {key: kept[key] for key in _DESCRIBED}
-    there, data = scan.kept(here, path)
-    if there.sha256 == kept["sha256"]:
-        whole = journal.describe(there) == after
-        if there.kind == "link":
-            if not whole:
-                draft.notes.append("%s: what the link leads to has another mode or owner" % path)
-            return journal.describe(there), kept["name"], None, row
-        whole = whole and there.mtime_ns == kept["mtime_ns"]
-        if whole and fresh is None:
-            return after, kept["name"], None, row
-        draft.drop.append(kept["name"])
-        draft.copied[path] = kept["name"]
-        if not whole:
-            after = _again(draft, path, kept, there)
-        return after, None, data, row
-    if there.kind == "link" and _comes_back(draft, path, kept):
-        return after, kept["name"], None, row
-    return dict(after, kind="file"), None, _anew(draft, path, kept, blobs), row
-
-
-def _anew(draft: Draft, path: str, kept: Mapping[str, Any], blobs: Mapping[str, bytes]) -> bytes:
-    """Return the bytes of an original that is lost, as they came with the request."""
-    if kept["sha256"] not in blobs:
-        raise RefusalError(
-            "original-damaged",
-            "the kept original of %s is damaged" % path,
-            "%s/originals/%s does not hold (or no longer leads to) sha256 %s"
-            % (draft.here.home, kept["name"], kept["sha256"]),
-            "patchq pop -a   # makes it anew from the patched file and its patches",
-        )
-    if kept["name"] is not None:
-        draft.drop.append(kept["name"])
-    draft.copied[path] = None
-    draft.notes.append("%s: the kept original was damaged, pristine bytes were written" % path)
-    return blobs[kept["sha256"]]
-
-
-def _again(draft: Draft, path: str, kept: Mapping[str, Any], there: Facts) -> Dict[str, Any]:
-    """Return the after-state of a copy, where the kept inode is not as it was recorded.
-
-    A file that an installer linked into many places has one mode for all of them.
-    """
-    draft.mtimes[path] = kept["mtime_ns"]
-    draft.notes.append(
-        "%s: mode, owner or time of the kept original changed meanwhile, a copy was given back"
-        % path
-    )
-    owned = (there.uid, there.gid) == (kept["uid"], kept["gid"])
-    # Nobody gets a set-uid file of a new owner by editing the record.
-    mode = kept["mode"] if owned else kept["mode"] & 0o777
-    return dict({key: kept[key] for key in _DESCRIBED}, kind="file", mode=mode)
-
-
-def _comes_back(draft: Draft, path: str, kept: Mapping[str, Any]) -> bool:
-    """Return whether a kept link leads to a file that gets its bytes back, too."""
-    here = draft.here
-    link = os.readlink(here.home + "/originals/" + kept["name"])
-    full = os.path.realpath(os.path.join(os.path.dirname(here.at(path)), link))
-    return any(
-        entry["after"][2] == kept["sha256"] and os.path.realpath(here.at(entry["path"])) == full
-        for entry in draft.request["entries"]
-        if entry.get("original") and entry["path"] != path
-    )
+    draft.originals[path] = dict(kept, kept="pristine")
+    name: Optional[str] = kept["name"]
+    return name
 
 
 def _like(draft: Draft, path: str, found: Facts, executable: bool) -> Dict[str, Any]:

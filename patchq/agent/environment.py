@@ -73,11 +73,13 @@ def _found(request: Mapping[str, Any], sites: List[str], named: List[str]) -> En
     states, refusal = _states(sites, home)
     for kept in states.values():
         paths += list((kept or {"originals": ()})["originals"])
-    owners = installed.find(sites, distribution, paths)
+    plain = bool(request.get("tree"))
+    owners = installed.plain(sites) if plain else installed.find(sites, distribution, paths)
     chosen = owners.chosen
     site = chosen.site if chosen else next(iter([*states, *sites]), "")
     explicit = bool(target or request.get("explicit"))
-    refusal = refusal or installed.refusal(owners, distribution, sites, bool(target), explicit)
+    if not plain:
+        refusal = refusal or installed.refusal(owners, distribution, sites, bool(target), explicit)
     mounted = facts.mounts()
     if chosen is not None and refusal is None:
         refusal = _exposed(site, home) or _unfit(chosen, home, mounted)

@@ -49,6 +49,7 @@ class Facts(NamedTuple):
     mtime_ns: int = 0
     target: Optional[str] = None
     inode: Tuple[int, int] = (0, 0)
+    links: int = 1
 
     @property
     def executable(self) -> bool:
@@ -98,6 +99,7 @@ def look(full: str) -> Tuple[Facts, bytes]:
         info.st_mtime_ns,
         target,
         (own.st_dev, own.st_ino),
+        info.st_nlink,
     ), data
 
 

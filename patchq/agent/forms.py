@@ -153,7 +153,9 @@ def change(value: Any) -> Optional[str]:
 
 
 def dist_info(value: Any) -> Optional[str]:
-    """Check that it is the name of a dist-info folder, and only a name."""
+    """Check that it is the name of a dist-info folder; patchq's own stands for a tree's."""
+    if value == ".patchq":
+        return None
     if isinstance(value, str) and value.endswith(".dist-info"):
         return _not("a dist-info", value) if "/" in value or "\0" in value else None
     return _not("a dist-info", value)
@@ -266,17 +268,22 @@ def _anything(_: Any) -> Optional[str]:
 _ASKED = {
     "op": text,
     "target": maybe(text),
+    **dict.fromkeys(("tree", "info"), maybe(flag)),
     "paths": maybe(every(_anything)),  # `environment.locate` says what is wrong with one
-    "originals": maybe(every(text)),
-    "known": maybe(every(text)),
-    "want": maybe(every(text)),
-    "skip": maybe(every(text)),
+    **dict.fromkeys(("originals", "known", "want", "skip"), maybe(every(text))),
+    "distributions": every(distribution),
     "entries": every(record(path=_anything)),
     "expect": record(),
     "receipt": record(),
     "force": maybe(one_of("old", "new")),
+    "modules": every(text),
 }
-_NEEDED = {"records": ("op",), "survey": ("op", "distribution", "paths")}
+_NEEDED = {
+    "import": ("op", "distribution", "modules"),
+    "records": ("op",),
+    "survey": ("op", "distribution", "paths"),
+    "discover": ("op", "distributions"),
+}
 
 
 def request(value: Any) -> Optional[str]:

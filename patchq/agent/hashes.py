@@ -5,7 +5,8 @@ request says (``skip``: binaries) and those outside of the environment (scripts)
 the folders in which RECORD lists a file are gone through for code that it does not
 list (`patchq.agent.unlisted`). Only what differs is answered, and RECORD itself if it is
 not among the digests in ``known``. ``blank`` are files whose row has no SHA-256, so that
-RECORD proves nothing of them. Nothing here writes.
+RECORD proves nothing of them. With ``recent``, files that nobody wrote to since the
+distribution was installed, by size and times, are not read. Nothing here writes.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import os
 import stat
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
-from patchq.agent import protocol, unlisted
-from patchq.agent.environment import locate
+from patchq.agent import facts, protocol, unlisted
+from patchq.agent.environment import Environment, locate
 from patchq.agent.facts import RefusalError
 
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -39,8 +40,9 @@ def answer(request: Mapping[str, Any]) -> Tuple[Dict[str, Any], Dict[str, bytes]
     differs: Dict[str, Optional[str]] = {}
     blank: Dict[str, Optional[str]] = {}
     hashed = 0
+    mark = _installed(here) if request.get("recent") else None
     for path, (digest, size) in listed.items():
-        if path.endswith(skip):
+        if path.endswith(skip) or (mark is not None and _untouched(here.at(path), size, mark)):
             continue
         if digest or not _own(path):
             hashed += 1
@@ -62,6 +64,25 @@ def answer(request: Mapping[str, Any]) -> Tuple[Dict[str, Any], Dict[str, bytes]
         "hashed": hashed,
         "more": sum(max(0, len(some) - _MOST) for some in each.values()),
     }, {name: text for name, text in own.items() if name not in known}
+
+
+def _installed(here: Environment) -> Optional[os.stat_result]:
+    """Return when the distribution was installed: by its METADATA, which nobody edits."""
+    if here.installed is None:
+        return None
+    return facts.status(here.at(here.installed.folder + "/METADATA"))
+
+
+def _untouched(full: str, size: int, mark: os.stat_result) -> bool:
+    """Return whether a file is of the size that RECORD has, and older than its METADATA.
+
+    An edit gives a file a later ctime; where all files were copied since, it is the mtime that
+    is later. `hash` without ``recent`` trusts neither.
+    """
+    found = facts.status(full)
+    if found is None or not stat.S_ISREG(found.st_mode) or found.st_size != size:
+        return False
+    return found.st_ctime_ns < mark.st_ctime_ns and found.st_mtime_ns <= mark.st_mtime_ns
 
 
 def _own(path: str) -> bool:

@@ -41,6 +41,12 @@ class Installed(NamedTuple):
         }
 
 
+def plain(sites: List[str]) -> "Owners":
+    """Return a plain tree as one that owns all its paths: patchq's folder is its dist-info."""
+    tree = Installed("tree", "", sites[0], state.FOLDER, None, None, "patchq")
+    return Owners(tree, (), {})
+
+
 class Owners(NamedTuple):
     """The dist-info that a request is about, its namesakes, and other owners of its paths."""
 

@@ -79,6 +79,20 @@ def describe(found: Facts) -> Dict[str, Any]:
     }
 
 
+def is_of(found: Facts, entry: Entry) -> bool:
+    """Return whether a path is as it was, or as it shall be."""
+    return matches(found, entry.before) or matches(found, entry.after)
+
+
+def is_apart(entry: Entry, second: Facts) -> bool:
+    """Return whether a second name is of an edited file's original, and the edit is live.
+
+    Such an original was written beside it; the edit only gets an inode of its own.
+    """
+    same = entry.role == "file" and entry.before["sha256"] == entry.after["sha256"]
+    return same and entry.keep is not None and second.sha256 != entry.before["sha256"]
+
+
 def matches(found: Facts, wanted: Mapping[str, Any]) -> bool:
     """Return whether a path is as an entry says: kind, contents and executable bit."""
     if found.kind != wanted["kind"] or found.sha256 != wanted["sha256"]:

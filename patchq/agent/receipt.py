@@ -8,7 +8,7 @@ import sys
 import time
 from typing import Any, Dict, List, Mapping
 
-from patchq.agent import environment, facts, protocol, state
+from patchq.agent import environment, facts, processes, protocol, state
 from patchq.agent.changes import Changes
 from patchq.agent.environment import Environment
 from patchq.agent.facts import RefusalError
@@ -36,7 +36,7 @@ def make(
         "time": journal.since,
         **{key: request["receipt"].get(key) for key in _ASKED},
         "who": journal.who,
-        **_agent(),
+        **_agent(here),
         "distribution": here.distribution,
         "version": here.installed.version,
         "environment": known or binascii.hexlify(os.urandom(16)).decode(),
@@ -85,7 +85,7 @@ def _unmoved(
         "time": told["since"],
         "who": told["who"],
         "whence": told["whence"],
-        **_agent(),
+        **_agent(here),
         "queue": top.get("queue") or "",
         "release": top.get("release") or "",
         "commit": None,
@@ -144,12 +144,14 @@ def second(entries: List[Entry], here: Environment, ledger: bytes) -> int:
     return found
 
 
-def _agent() -> Dict[str, Any]:
+def _agent(here: Environment) -> Dict[str, Any]:
+    there = facts.status(here.home + "/ledger.jsonl")
     return {
         "uid": os.getuid(),
         "user": environment.user(),
         "host": os.uname().nodename,
         "python": "%d.%d.%d" % sys.version_info[:3],
+        "clock": dict(processes.clock(), ledger=there.st_mtime_ns if there is not None else None),
     }
 
 

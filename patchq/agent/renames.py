@@ -188,7 +188,7 @@ def _restore(ground: Ground, entry: Entry, force: bool) -> bool:
     """
     live, new, old = ground.live(entry), ground.staged(entry.new), ground.staged(entry.old)
     if old is not None:
-        if _same(old, live):
+        if _same(old, live) or journal.is_apart(entry, facts.look(old)[0]):
             os.unlink(old)  # rename between two names of one inode does nothing (POSIX)
         elif _is_after(ground, entry, force):
             if force:
@@ -241,9 +241,7 @@ def is_ours(ground: Ground, entry: Entry) -> bool:
     if _is_given(ground, entry):
         return True
     there = facts.look(live)[0]
-    if entry.plus is not None and there.sha256 == entry.plus:
-        return True
-    return journal.matches(there, entry.before) or journal.matches(there, entry.after)
+    return there.sha256 == (entry.plus or "") or journal.is_of(there, entry)
 
 
 def _is_after(ground: Ground, entry: Entry, force: bool) -> bool:
@@ -258,6 +256,8 @@ def _is_after(ground: Ground, entry: Entry, force: bool) -> bool:
     there = facts.look(live)[0]
     if entry.plus is not None and there.sha256 == entry.plus:
         return True
+    if entry.before == entry.after:  # the same bytes in a file of their own, once it is there
+        return entry.new is not None and ground.staged(entry.new) is None
     return journal.matches(there, entry.after) and not journal.matches(there, entry.before)
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from patchq.agent import facts, holder, obstacles, protocol, record, remains, state
 from patchq.agent.environment import Environment, locate, user, with_patches
@@ -15,6 +15,10 @@ from patchq.agent.facts import Facts
 Message = protocol.Message
 # Bytes of receipts in one answer: a quarter of what a frame's JSON may have.
 LEDGER_ROOM = 4 << 20
+# Bytes of a dist-info's files in one answer.
+INFO_ROOM = 16 << 20
+# File systems of which the uppermost layer is a container's own (proc(5), mountinfo).
+_LAYERED = ("overlay", "aufs", "fuse.fuse-overlayfs")
 # How often a survey looks again where somebody wrote meanwhile.
 _LOOKS = 5
 
@@ -37,6 +41,10 @@ def survey(request: Message) -> Tuple[Message, Dict[str, bytes]]:
         same = began is ended or (began and ended and began.st_mtime_ns == ended.st_mtime_ns)
         if same and not moved(here):
             break
+    if "running" in (request.get("want") or ()):
+        from patchq.agent import processes
+
+        answer[0]["running"] = processes.running(here)
     return answer
 
 
@@ -85,7 +93,7 @@ def _seen(request: Message, here: Environment) -> Tuple[Message, Dict[str, bytes
         "state": here.state,
         "orphaned": orphaned(here),
         "interrupted": None if busy else unfinished,
-        "busy": busy,
+        "busy": dict(busy, id=unfinished["id"]) if busy and unfinished else None,
         "ephemeral": _ephemeral(here),
         "patches": {},
         "ledger": receipts,
@@ -153,7 +161,8 @@ def records(request: Message) -> Tuple[Message, Dict[str, bytes]]:
 def read(request: Message) -> Tuple[Message, Dict[str, bytes]]:
     """Answer with the contents of files, and of the originals that are kept of some.
 
-    Contents of files whose digest is in `known` do not come along.
+    Contents of files whose digest is in `known` do not come along. With `info`, the files
+    of the dist-info do, by their names in it.
     """
     here = locate(dict(request, paths=list(request.get("paths") or ())))
     known = frozenset(request.get("known") or ())
@@ -170,7 +179,27 @@ def read(request: Message) -> Tuple[Message, Dict[str, bytes]]:
         originals[path] = None if data_kept is None else protocol.sha256(data_kept)
         if data_kept is not None:
             blobs[protocol.sha256(data_kept)] = data_kept
-    return {"files": files, "originals": originals}, blobs
+    info: Dict[str, Optional[str]] = {}
+    if request.get("info") and here.installed is not None:
+        for name, text in _info(here.at(here.installed.folder)):
+            info[name] = None if text is None else protocol.sha256(text)
+            blobs.update({} if text is None else {protocol.sha256(text): text})
+    return {"files": files, "originals": originals, "info": info}, blobs
+
+
+def _info(folder: str) -> Iterator[Tuple[str, Optional[bytes]]]:
+    """Yield the files of a dist-info with their bytes, None for what there is no room for."""
+    room = INFO_ROOM
+    for at, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            full = os.path.join(at, name)
+            found = facts.status(full, follow=True)
+            data = None
+            if found is not None and found.st_size <= room:
+                data = facts.optional(full, follow=True)
+            room -= len(data or b"")
+            yield os.path.relpath(full, folder), data
 
 
 def original(here: Environment, path: str) -> Optional[bytes]:
@@ -263,8 +292,9 @@ def _describe(
 
 
 def _ephemeral(here: Environment) -> bool:
-    """Return whether the tree is the writable layer of a container."""
+    """Return whether the tree is in the layer of a container that can be written and goes."""
     at = here.real
     while at and at != "/" and at not in here.mounted:
         at = os.path.dirname(at)
-    return here.mounted.get(at or "/", ("", ""))[0] in ("overlay", "aufs", "fuse-overlayfs")
+    layered = here.mounted.get(at or "/", ("", ""))[0] in _LAYERED
+    return layered and not os.statvfs(here.real).f_flag & os.ST_RDONLY

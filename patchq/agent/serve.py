@@ -38,7 +38,7 @@ _OS_WORDS = {
     errno.ENFILE: ("too-many-files", "close some files of that machine, then run it again"),
 }
 
-_OPS = ("survey", "read", "records", "hash", "commit", "recover", "settle")
+_OPS = ("survey", "read", "records", "hash", "discover", "commit", "recover", "settle", "import")
 
 Answer = Tuple[Dict[str, Any], Dict[str, bytes]]
 
@@ -86,6 +86,10 @@ def answer(request: Dict[str, Any], blobs: Dict[str, bytes]) -> Answer:
         from patchq.agent import hashes
 
         return hashes.answer(request)
+    if op == "discover":
+        from patchq.agent import discover
+
+        return discover.answer(request)
     try:
         from patchq.agent import recover, settle, transact
     except ImportError as error:
@@ -94,6 +98,10 @@ def answer(request: Dict[str, Any], blobs: Dict[str, bytes]) -> Answer:
         ) from error
     if op == "commit":
         return transact.commit(request, blobs), {}
+    if op == "import":
+        from patchq.agent import trial
+
+        return trial.answer(request)
     if op == "settle":
         return settle.settle(request), {}
     return recover.recover(request), {}

@@ -20,6 +20,7 @@ from patchq.agent import (
     facts,
     journal,
     lock,
+    processes,
     receipt,
     recover,
     renames,
@@ -41,9 +42,8 @@ def commit(request: Mapping[str, Any], blobs: Mapping[str, bytes]) -> Dict[str, 
     if here.refusal is not None:
         raise here.refusal
     verify.form(request)
-    since = scan.now()
     who = str(request["receipt"].get("who") or environment.user())
-    told = {"who": who, "host": os.uname().nodename, "pid": os.getpid(), "since": since}
+    told = {"who": who, "host": os.uname().nodename, "pid": os.getpid(), "since": scan.now()}
     if facts.is_folder(here.home):
         verify.same_as_surveyed(here)
     with lock.Lock(here.home, told) as held:
@@ -56,7 +56,8 @@ def commit(request: Mapping[str, Any], blobs: Mapping[str, bytes]) -> Dict[str, 
         verify.room(here, request, blobs)
         planned = changes.plan(here, request, found, blobs)
         verify.reachable(here.site, planned.entries, planned.modules)
-        return _Transaction(here, request, blobs, planned, told, held).run()
+        done = _Transaction(here, request, blobs, planned, told, held).run()
+    return dict(done, running=processes.running(here, True) if request.get("running") else None)
 
 
 # What an undo and the clearing up may meet: their failure is told, never hidden by another.
@@ -196,6 +197,8 @@ class _Transaction:
             next_state["environment"] = written["environment"]
             for path, kept in next_state["originals"].items():
                 kept.setdefault("kept", self.kept.get(path))
+                if path in self.planned.pristine:
+                    kept["mtime_ns"] = self.mtime * 10**9  # what it was written with
             for patch in next_state["stack"]:
                 patch["receipt"] = patch.get("receipt") or written["id"]
             known = dict(state.patches(self.here.home), **self.blobs)
@@ -212,10 +215,7 @@ class _Transaction:
         name, live = self._name(entry.new), self.ground.live(entry)
         data = self.planned.contents.get(entry.path)
         if entry.role == "folder":
-            parent = os.path.dirname(live)
-            while not facts.is_folder(parent):
-                parent = os.path.dirname(parent)
-            stage.make_folder(name, entry.after, parent)
+            stage.make_folder(name, entry.after, _existing(os.path.dirname(live)))
         elif data is None and entry.gives is not None:
             kept = stage.second_name(self.ground.kept(entry.gives), name)
             first = (self.here.state or {}).get("originals", {}).get(entry.path, {}).get("kept")
@@ -245,7 +245,8 @@ class _Transaction:
             mode = (
                 self.planned.state["originals"][entry.path] if self.planned.state else entry.before
             )
-            stage.write(old, pristine, mode, mtime=self.mtime * 10**9, like=live)
+            like = live if entry.before["kind"] != "absent" else None
+            stage.write(old, pristine, mode, mtime=self.mtime * 10**9, like=like)
             self.kept[entry.path] = "pristine"
             return
         kept = stage.second_name(live, old)

@@ -127,4 +127,5 @@ def _applied(entry: Mapping[str, object]) -> AppliedPatch:
         ),
         options=str(entry.get("options", "")),
         receipt=str(entry.get("receipt", "")),
+        forced=bool(entry.get("forced")),
     )

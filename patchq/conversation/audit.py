@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from patchq import standing
-from patchq.audit import judge, verified
+from patchq import running, standing
+from patchq.audit import document, judge, verified
 from patchq.audit.finding import Case, Finding, Receipt, Word, some
 from patchq.conversation import answers, look, selection, upstream, verify, view
 from patchq.errors import ExitCode, PatchqError
@@ -25,7 +25,7 @@ from patchq.transport.channel import Conversation
 
 # Rows of one environment.
 _MOST = 500
-_WANT = view.Want(more=("last", "records"))
+_WANT = view.Want(more=("last", "records", "running"))
 
 
 def audit(aim: view.Aim, verifying: bool = False) -> Conversation[Report]:
@@ -54,22 +54,28 @@ def audit(aim: view.Aim, verifying: bool = False) -> Conversation[Report]:
             )
     if not rows:
         raise selection.none(aim, [])
-    if aim.name is None:  # a queue of what is not installed is nothing to speak of beside others
-        rows = [row for row in rows if row["word"] != Word.ABSENT.value] or rows
+    rows = _told(aim, rows)
     if len(rows) > 1:
         for row in rows:
             row["mend"] = view.queued(row["mend"] or "", row["queue"]) or None
-    wanted = aim.name is not None
-    good = all(
-        Word(row["word"]).good(wanted) and not row["ledger_broken"] and not row["record_broken"]
-        for row in rows
-    )
+    good = all(map(document.good, rows))
     lines = tuple(
         f"{row['queue']}  {row['version'] or '-'}  {row['word']}  {row['why']}".rstrip()
         for row in rows
     )
     code = ExitCode.DONE if good else ExitCode.FINDING
     return Report(lines, (), {"verb": "audit", "rows": rows}, code)
+
+
+def _told(aim: view.Aim, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows to tell, each with whether its queue is wanted there."""
+    wanted = frozenset(aim.wanted if aim.name is None else (aim.name,))
+    for row in rows:
+        row["wanted"] = row["queue"] in wanted
+    if aim.name is not None:
+        return rows
+    # A queue of what is not installed is nothing to speak of beside others.
+    return [one for one in rows if one["wanted"] or one["word"] != Word.ABSENT.value] or rows
 
 
 def _normal(name: str) -> str:
@@ -207,6 +213,10 @@ def _row(
     why = f"{finding.why}; the ledger is not whole: {broken}" if broken else finding.why
     record = _record_broken(survey)
     why = f"{why}; {record}" if record else why
+    ephemeral = bool(ok.get("ephemeral"))
+    why = f"{why}; ephemeral" if ephemeral and case.held else why
+    live = None if survey.orphaned else running.read(ok.get("running"))
+    lock = case.locks.get(finding.release or "")
     row: dict[str, Any] = {
         "queue": case.queue,
         "distribution": distribution,
@@ -217,6 +227,7 @@ def _row(
         "mend": finding.mend or None,
         "paths": list(finding.paths),
         "patches": [one.patch for one in case.held],
+        "series": [one.name for one in lock.patches] if lock else [],
         "behind": finding.behind,
         "commit": finding.commit,
         "receipt": case.last.to_json() if case.last else None,
@@ -225,7 +236,8 @@ def _row(
         "site": survey.site or None,
         "python": survey.python,
         "environment": survey.environment or None,
-        "ephemeral": bool(ok.get("ephemeral")),
+        "ephemeral": ephemeral,
+        "running": live.to_json() if live else None,
         "refusal": dict(survey.refusal) if survey.refusal else None,
     }
     return row if checked is None else row | checked.to_json()

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from patchq import standing
-from patchq.conversation import drift, view
+from patchq.conversation import aftermath, drift, telling, view
 from patchq.engine import diff, overlap
 from patchq.errors import ExitCode
 from patchq.model import FileState, Patch, Series
 from patchq.plan import Conflict, Kind, Plan
+from patchq.queue import store
 from patchq.report import Report
 
 MENDS = {
@@ -18,7 +19,7 @@ MENDS = {
     Kind.ANOTHER_QUEUE: "patchq pop -a --queue {other}   # what lies in the way comes off first",
     Kind.WRONG_RELEASE: "patchq queues   # lists the releases that have a series",
     Kind.PARTIAL: "{reinstall}",
-    Kind.ALREADY_THERE: "{reinstall}   # then push, so that pop has an original to give back",
+    Kind.ALREADY_THERE: "patchq push --adopt   # takes them over; the originals are the release's",
     Kind.ORDER: "patchq pop -a, then: patchq push -a",
     Kind.CHANGED_PATCH: "patchq pop -a, then: patchq push -a",
     Kind.MERGED_UPSTREAM: "patchq check   # this environment does not need the patch",
@@ -89,6 +90,8 @@ def _lines(seen: view.Sight, conflict: Conflict) -> list[str]:
     mend = MENDS[conflict.kind]
     if conflict.kind is Kind.DRIFT and seen.remote:
         mend = "patchq diff -z   # shows the edit; to put the file back there: {reinstall}"
+    elif conflict.kind is Kind.DRIFT and _keeps(seen, conflict):
+        mend = f"patchq refresh {conflict.patch}   # keeps the edit there; {mend}"
     mend = mend.format(
         site=seen.survey.site,
         reinstall=reinstall,
@@ -98,6 +101,12 @@ def _lines(seen: view.Sight, conflict: Conflict) -> list[str]:
     )
     lines.append(f"  mend: {seen.meant(mend)}")
     return lines
+
+
+def _keeps(seen: view.Sight, conflict: Conflict) -> bool:
+    """Return whether an edit can be kept in the applied patch that it was made in."""
+    mine = any(one.patch == conflict.patch for one in seen.applied)
+    return mine and not store.is_shipped(seen.queue)
 
 
 def word(state: FileState) -> str:
@@ -164,9 +173,13 @@ def moved(verb: str, seen: view.Sight, intent: Plan, ok: Mapping[str, object] | 
         if applied.queue == intent.queue
     }
     lines: list[str] = []
+    gone = {e.path for e in intent.entries if e.after.sha256 is None} if not up else set()
     for name in intent.patches:
-        lines.append(f"{say} {name}")
-        lines += [f"{does} {path}" for path in touched[name]]
+        empty = not up and not touched[name]
+        lines.append(f"Patch {name} appears to be empty, removing" if empty else f"{say} {name}")
+        for path in touched[name]:
+            taken = path in gone and does == "Restoring"
+            lines.append(f"{'Removing' if taken else does} {path}")
         lines.append("")
     top = next((a.patch for a in reversed(intent.stack) if a.queue == intent.queue), None)
     would = "Would be" if ok is None else "Now"
@@ -176,7 +189,12 @@ def moved(verb: str, seen: view.Sight, intent: Plan, ok: Mapping[str, object] | 
     notes = [str(pending)] if pending else []
     if seen.survey.orphaned:
         notes.insert(0, f"The patches recorded before are gone: {seen.survey.orphaned}.")
-    return Report(tuple(lines), tuple(notes), _moved(verb, seen, intent, ok, top))
+    after = aftermath.of(verb, seen, [entry.path for entry in intent.entries if up], ok)
+    document = {**_moved(verb, seen, intent, ok, top), **after.document}
+    if seen.tree and not up and ok is not None:
+        off = [a for a in reversed(seen.survey.stack) if a not in intent.stack]
+        return Report(tuple(telling.popped(off, top)), tuple(notes), document)
+    return Report(tuple(lines), (*notes, *after.notes), document)
 
 
 def _moved(
@@ -194,6 +212,7 @@ def _moved(
         "version": seen.survey.installed.version if seen.survey.installed else None,
         "patches": list(intent.patches),
         "paths": [entry.path for entry in intent.entries],
+        "removed": [entry.path for entry in intent.entries if entry.after.sha256 is None],
         "top": top,
         "receipt": ok.get("receipt") if ok else None,
         "kept": ok.get("kept") if ok else None,

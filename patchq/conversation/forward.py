@@ -6,9 +6,20 @@ What is equal for several hosts is done once (`view.Shared`).
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
 
 from patchq import plan, standing
-from patchq.conversation import drift, explain, files, footing, judging, look, pristine, view
+from patchq.conversation import (
+    drift,
+    explain,
+    files,
+    footing,
+    judging,
+    look,
+    plain,
+    pristine,
+    view,
+)
 from patchq.conversation.commit import Ground, commit
 from patchq.errors import PatchqError
 from patchq.model import FileState, Series, Sha256, effect_id, sha256
@@ -51,7 +62,7 @@ def _wanted(aim: view.Aim) -> view.Want:
 
 def fresh(seen: view.Sight, stale: str | None) -> None:
     """Raise where the lock is not of the series: what it says is done might not be."""
-    if stale:
+    if stale and not seen.tree:
         raise PatchqError(
             f"series.lock of {seen.queue.name} {seen.release} is stale: {stale}",
             why="a push compares every file with the hashes that the lock holds",
@@ -60,16 +71,30 @@ def fresh(seen: view.Sight, stale: str | None) -> None:
 
 
 def forward(
-    aim: view.Aim, ground: Ground, seen: view.Sight, goal: int, verb: str = "push"
+    aim: view.Aim,
+    ground: Ground,
+    seen: view.Sight,
+    goal: int,
+    verb: str = "push",
+    *,
+    adopt: bool = False,
 ) -> Conversation[Report]:
-    """Plan, apply, judge and commit the patches up to `goal`."""
+    """Plan, apply, judge and commit the patches up to `goal`.
+
+    `adopt`: take over files that hold the result already, with the release's text as original.
+    """
+    if seen.tree:
+        return (yield from plain.push(aim, ground, seen, goal, plain.How(), verb))
     whole, stale = aim.shared.once(
         ("series", seen.queue.folder, seen.release), lambda: _series(seen)
     )
-    fresh(seen, stale)
+    if not locks.covers(seen.lock, whole, goal):
+        if not locks.covers(seen.lock, whole, len(seen.lock.patches)):
+            fresh(seen, stale)
+        raise _unlocked(seen, stale)
     under = yield from footing.find(aim, seen, whole, goal)
     seen, whole = under.seen, under.series
-    intent = plan.push(seen.lock, seen.queue.name, seen.survey, goal)
+    intent = plan.push(seen.lock, seen.queue.name, seen.survey, goal, adopt=adopt)
     conflicts = under.against(intent.conflicts)
     if conflicts:
         conflicts = yield from drift.shown(aim, seen, drift.dated(aim, seen, conflicts))
@@ -78,7 +103,9 @@ def forward(
         return explain.report(verb, seen, conflicts, series=whole, base={**base, **under.below})
     patches = tuple(p for p in whole.patches if p.name in intent.patches)
     touched = tuple(dict.fromkeys(path for patch in patches for path in patch.paths))
-    below = judging.tree_of(seen.survey, touched)
+    adopted = yield from _adopted(aim, seen, intent)
+    rest = tuple(path for path in touched if path not in adopted)
+    below = {**judging.tree_of(seen.survey, rest), **adopted}
     steps, tree = aim.shared.once(
         ("walk", _key(seen, intent.patches, touched)),
         lambda: judging.walk(patches, seen.lock, below),
@@ -86,7 +113,47 @@ def forward(
     conflicts = yield from _judged(aim, seen, steps)
     if conflicts:
         return explain.report(verb, seen, conflicts)
-    return under.noted((yield from commit(aim, ground, seen, intent, tree, patches, verb)))
+    done = yield from commit(aim, ground, seen, intent, tree, patches, verb, adopted)
+    return under.noted(done)
+
+
+def _adopted(aim: view.Aim, seen: view.Sight, intent: plan.Plan) -> Conversation[judging.Tree]:
+    """Return what is below the patches at paths that hold their result already.
+
+    Raises:
+        PatchqError: the release is not here, so a pop would have nothing to give back.
+    """
+    held = standing.recorded(seen.survey.stack)
+    stacked = [path for path in intent.adopted if path in held]
+    out: judging.Tree = {}
+    if stacked:
+        want = view.Want(more=("patches",))
+        _, reply = yield from look.survey(aim, seen.queue.distribution, (), want)
+        seen = replace(seen, texts=reply.blobs)
+        out.update((yield from files.rebuild(aim, seen, seen.survey.stack, stacked)))
+    distribution = seen.queue.distribution
+    rest = [path for path in intent.adopted if path not in held]
+    found = pristine.files(aim.cache(), distribution, seen.release, rest)
+    for path in rest:
+        file = found.get(path)
+        if FileState.of(*(file or (None,))) != intent.adopted[path]:
+            raise pristine.unknown(distribution, seen.release)
+        out[path] = file
+    return out
+
+
+def _unlocked(seen: view.Sight, stale: str | None) -> PatchqError:
+    """Return the error for a patch above the last one that the lock has."""
+    name = seen.names[len(seen.lock.patches)]
+    below = seen.lock.patches[-1].name if seen.lock.patches else None
+    goes = f"; up to {below} all is well" if below else ""
+    return PatchqError(
+        f"series.lock of {seen.queue.name} {seen.release} is stale: {stale}",
+        why=f"{name} was put into the series by hand, or does not fit any more on what is"
+        f" below it{goes}",
+        mend=f"patchq lint --write --queue {seen.queue.folder}"
+        "   # locks it, or says which lines do not fit",
+    )
 
 
 def _series(seen: view.Sight) -> tuple[Series, str | None]:
@@ -133,7 +200,9 @@ def _judge(
     """Judge each step, from the cache where the text around it is what the lock read."""
     good = judging.cached(aim.cache(), seen.lock)
     pinned = {patch.name: patch for patch in seen.lock.patches}
-    tree = judging.tree_of(seen.survey, tuple({p: None for s in steps for p in s.before}))
+    tree: judging.Tree = {}
+    for step in reversed(steps):
+        tree.update(step.before)  # what is below the lowest
     around.tree = tree
     conflicts: list[plan.Conflict] = []
     for step in steps:

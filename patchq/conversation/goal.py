@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from patchq.errors import PatchqError, UsageError
+from patchq.errors import QuiltError, UsageError
+
+_ENDING = re.compile(r"\.(patch|diff)(\.(gz|bz2|xz|lzma|lz|zst))?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +32,31 @@ class Upto:
             return None if self.everything else 1
         return int(self.word) if self.word.isdigit() and self.word not in names else None
 
-    def index(self, names: list[str], where: str) -> int:
-        """Return the place of the named patch in `names`."""
+    def index(self, names: list[str], where: str, known: Iterable[str] = ()) -> int:
+        """Return the place of the named patch in `names`; `known` are those of the series.
+
+        Raises:
+            QuiltError: it is not among them.
+        """
         word = (self.word or "").removeprefix("patches/")
-        last = word.rsplit("/", 1)[-1]  # a path, as a shell completes it
-        fits = [n for n in names if n in (word, last)] or [
-            n for n in names if n.removesuffix(".patch").removesuffix(".diff") in (word, last)
-        ]
+        fits = _named(word, names)
         if fits:
             return names.index(fits[0])
-        near = [name for name in names if word in name]
-        raise PatchqError(
+        every = list(known)
+        elsewhere = _named(word, every)
+        if every and not elsewhere:
+            names, where = every, "in series"
+        near = [*elsewhere, *(name for name in names if word in name)]
+        word = elsewhere[0] if elsewhere else word
+        raise QuiltError(
             f"Patch {word} is not {where}",
             why=f"there are {', '.join(names) or 'no patches'}",
             mend=f"name it whole: {near[0]}" if near else "patchq series",
         )
+
+
+def _named(word: str, names: list[str]) -> list[str]:
+    """Return the names that a word means: whole, as a path, or without its ending."""
+    last = word.rsplit("/", 1)[-1]
+    whole = [name for name in names if name in (word, last)]
+    return whole or [name for name in names if _ENDING.sub("", name) in (word, last)]

@@ -81,7 +81,7 @@ def walk(patches: tuple[Patch, ...], lock: Lock, below: Tree) -> tuple[list[Step
             raise _stale(patch.name, lock, result.message)
         if tuple(result.changes) != pinned[patch.name].changes:
             raise _stale(patch.name, lock, "it gives other bytes than the lock has")
-        if not result.changes:
+        if not result.changes and patch.text.strip():
             raise ConflictError(
                 f"{patch.name} changes nothing",
                 why="there is no diff in it, so nobody could say that it is applied",

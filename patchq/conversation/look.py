@@ -9,7 +9,8 @@ from pathlib import Path
 from patchq import standing
 from patchq.conversation import answers, pool, selection
 from patchq.conversation.view import Aim, Need, Sight, Want
-from patchq.model import Lock, Survey
+from patchq.errors import QuiltError, UsageError
+from patchq.model import Lock, LockedPatch, Survey, sha256
 from patchq.queue import store
 from patchq.transport.channel import Conversation, Reply
 
@@ -60,6 +61,8 @@ def sight(aim: Aim, want: Want | None = None, *, need: Need = Need.SERIES) -> Co
 def sights(aim: Aim, distribution: str, want: Want) -> Conversation[list[Sight]]:
     """Survey one distribution: a sight per queue in view, and per queue on its stack."""
     queues = [queue for queue in aim.queues if queue.distribution == distribution]
+    if aim.tree:
+        return [(yield from _tree(aim, queues[0], want))]
     locks = {queue.name: aim.locks(queue) for queue in queues}
     every = [lock for one in locks.values() for lock in one.values()]
     found, reply = yield from survey(aim, distribution, every, want)
@@ -83,8 +86,64 @@ def sights(aim: Aim, distribution: str, want: Want) -> Conversation[list[Sight]]
 
 def again(aim: Aim, before: Sight, want: Want) -> Conversation[Sight]:
     """Survey once more for a queue that is known already."""
+    if aim.tree:
+        return (yield from _tree(aim, before.queue, want))
     found, reply = yield from survey(aim, before.queue.distribution, before.locks.values(), want)
     choice = standing.choose(before.locks, before.queue.name, found)
     return replace(
         before, survey=found, choice=choice, extra=reply.message["ok"], texts=reply.blobs
     )
+
+
+def _tree(aim: Aim, queue: store.Queue, want: Want) -> Conversation[Sight]:
+    """Survey a plain tree. Its lock is what is on, and the names of what is not.
+
+    What a patch of a quilt series changes shows only when it is put on what is there.
+    """
+    found, reply = yield from survey(aim, queue.distribution, (), want)
+    release = queue.releases[0]
+    held = {one.patch: one for one in found.stack}
+    try:
+        listed = [one.name for one in store.series(queue, release).entries]
+    except UsageError:  # no series yet
+        listed = list(held)
+    nothing = sha256(b"")
+    pinned = tuple(
+        LockedPatch(
+            name,
+            "",
+            held[name].sha256 if name in held else nothing,
+            None,
+            held[name].changes if name in held else (),
+        )
+        for name in listed
+    )
+    lock = Lock(queue.distribution, release, "", pinned)
+    choice = standing.Choice(release, "tree")
+    ok = reply.message["ok"]
+    locks = {release: lock}
+    seen = Sight(queue, found, choice, locks, ok, reply.blobs, aim.target, aim.remote, True)
+    _check_series(seen, want)
+    return seen
+
+
+def _check_series(seen: Sight, want: Want) -> None:
+    """Raise where a plain tree's series is not what a verb needs.
+
+    Raises:
+        QuiltError: there is none, or it was changed under the patches that are on.
+    """
+    path = store.listing(seen.queue, seen.release)
+    held = [one.patch for one in seen.applied]
+    if want.series != "made" and not held and not path.exists():
+        raise QuiltError(
+            "No series file found",
+            why=f"there is no {path}",
+            mend="patchq new NAME.patch --tree .   # begins one",
+        )
+    if want.series == "ordered" and list(seen.names[: len(held)]) != held:
+        raise QuiltError(
+            "The series file no longer matches the applied patches. Please run 'patchq pop -a'.",
+            why=f"applied are {', '.join(held)}; the series has {', '.join(seen.names)}",
+            mend="patchq pop -a",
+        )

@@ -10,10 +10,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 from patchq import plan, standing
-from patchq.conversation import answers, drift, explain, files, forward, look, upstream, view
+from patchq.conversation import (
+    answers,
+    drift,
+    explain,
+    files,
+    forward,
+    look,
+    plain,
+    telling,
+    upstream,
+    view,
+)
 from patchq.conversation.commit import Ground, commit
 from patchq.conversation.goal import Upto
-from patchq.errors import ExitCode, PatchqError
+from patchq.errors import ExitCode, PatchqError, QuiltError
 from patchq.queue import store
 from patchq.report import Report
 from patchq.transport.channel import AgentError, Conversation, Request
@@ -39,6 +50,7 @@ def ready(
     if (seen.survey.interrupted or (seen.survey.orphaned and seen.lock)) and not ground.dry_run:
         orphaned = seen.survey.orphaned
         yield recovery(aim, ground, seen.queue.distribution)
+        aim.shared.recovered = True
         seen = yield from look.again(aim, seen, want)
         seen = replace(seen, survey=replace(seen.survey, orphaned=orphaned))
     if seen.survey.refusal:
@@ -54,14 +66,26 @@ def recovery(
     return aim.request("recover", distribution, force=force, **asks)
 
 
-def push(aim: view.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
-    """Apply patches of the series that fits, up to a goal."""
+def push(
+    aim: view.Aim,
+    ground: Ground,
+    upto: Upto,
+    how: plain.How | None = None,
+    *,
+    adopt: bool = False,
+) -> Conversation[Report]:
+    """Apply patches of the series that fits, up to a goal; `how` is for a plain tree.
+
+    `adopt`: take over files that hold the result of the patches already.
+    """
     seen = yield from ready(aim, ground, forward.wanted(aim))
+    if seen.tree:
+        return (yield from _up(aim, ground, seen, upto, how or plain.How()))
     if seen.choice is None:
         proof = yield from upstream.proof(aim, seen.queue, seen.survey)
         if proof is not None:
             return explain.report("push", seen, (explain.needless(seen, proof),))
-    names = [patch.name for patch in seen.lock.patches]
+    names = list(seen.names)
     start = plan.position(seen.lock, seen.queue.name, seen.survey)
     if isinstance(start, plan.Conflict):
         return (yield from refused("push", aim, seen, (start,)))
@@ -82,27 +106,81 @@ def push(aim: view.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
             forward.fresh(seen, store.verify(seen.queue, seen.release))
             word = f"Patch {names[goal - 1]} is currently applied"
             return (yield from still("push", aim, seen, word))
-    return (yield from forward.forward(aim, ground, seen, min(goal, len(names))))
+    goal = min(goal, len(names))
+    return (yield from forward.forward(aim, ground, seen, goal, adopt=adopt))
 
 
-def pop(aim: view.Aim, ground: Ground, upto: Upto) -> Conversation[Report]:
-    """Take patches off the top, until a goal."""
-    seen = yield from ready(aim, ground, view.Want(more=("patches",)), view.Need.RECORD)
+def _up(
+    aim: view.Aim, ground: Ground, seen: view.Sight, upto: Upto, how: plain.How
+) -> Conversation[Report]:
+    """Put a plain tree's patches on, as quilt counts them."""
+    if seen.applied and seen.applied[-1].forced:
+        top = seen.applied[-1].patch
+        raise QuiltError(
+            f"The topmost patch {top} needs to be refreshed first.",
+            why="a part of it did not fit; what is there now is yet to be written into it",
+            mend=f"patchq refresh   # or: patchq pop -f, without {top}",
+        )
+    goal = up(seen, upto)
+    if isinstance(goal, str):
+        return nothing("push", seen, goal)
+    return (yield from plain.push(aim, ground, seen, goal, how))
+
+
+def up(seen: view.Sight, upto: Upto) -> int | str:
+    """Return how many patches of a plain tree are to be on, or why none is put on."""
+    names, start = list(seen.names), len(seen.applied)
+    steps = upto.count(names)
+    if start == len(names) and (upto.everything or steps is not None):
+        return (
+            f"File series fully applied, ends at patch {names[-1]}"
+            if names
+            else "No patches in series"
+        )
+    if steps == 0:
+        return "No patch applied"
+    if upto.everything:
+        return len(names)
+    goal = start + steps if steps is not None else upto.index(names, "in series") + 1
+    if goal <= start:
+        return f"Patch {names[goal - 1]} is currently applied"
+    return min(goal, len(names))
+
+
+def down(seen: view.Sight, upto: Upto) -> int:
+    """Return how many patches are to stay on."""
+    names = [applied.patch for applied in seen.applied]
+    if upto.everything:
+        return 0
+    steps = upto.count(names)
+    if steps is None:
+        listed = seen.names if seen.choice is not None else ()
+        return upto.index(names, "applied", listed) + 1
+    if steps > len(names) and not seen.tree:
+        raise _fewer("pop", steps, names)
+    return max(0, len(names) - steps)
+
+
+def pop(aim: view.Aim, ground: Ground, upto: Upto, force: bool = False) -> Conversation[Report]:
+    """Take patches off the top, until a goal; with `force` edits of their files go, too."""
+    seen = yield from ready(
+        aim, ground, view.Want(more=("patches",), series="any"), view.Need.RECORD
+    )
     names = [applied.patch for applied in seen.applied]
     if not names:
+        if seen.tree and upto.count(names) is None and not upto.everything:
+            down(seen, upto)  # says which patch is not there
         return nothing("pop", seen, "No patch removed")
-    if upto.everything:
-        keep = 0
-    else:
-        steps = upto.count(names)
-        if steps is not None and steps > len(names):
-            raise _fewer("pop", steps, names)
-        keep = (
-            max(0, len(names) - steps) if steps is not None else upto.index(names, "applied") + 1
+    keep = down(seen, upto)
+    if keep == len(names):
+        return nothing("pop", seen, "No patch removed")
+    if seen.applied[-1].forced and not force:
+        raise QuiltError(
+            f"Patch {names[-1]} needs to be refreshed first.",
+            why="a part of it did not fit; what is there now is yet to be written into it",
+            mend="patchq refresh   # or: patchq pop -f, which drops what is there",
         )
-        if keep == len(names):
-            return nothing("pop", seen, "No patch removed")
-    return (yield from backward(aim, ground, seen, keep))
+    return (yield from backward(aim, ground, seen, keep, force=force))
 
 
 def _fewer(verb: str, steps: int, names: list[str]) -> PatchqError:
@@ -116,10 +194,18 @@ def _fewer(verb: str, steps: int, names: list[str]) -> PatchqError:
 
 
 def backward(
-    aim: view.Aim, ground: Ground, seen: view.Sight, keep: int, verb: str = "pop"
+    aim: view.Aim,
+    ground: Ground,
+    seen: view.Sight,
+    keep: int,
+    verb: str = "pop",
+    *,
+    force: bool = False,
 ) -> Conversation[Report]:
     """Plan and commit the way back to `keep` patches of this queue."""
-    intent = plan.pop(seen.queue.name, seen.survey, keep)
+    intent = plan.pop(seen.queue.name, seen.survey, keep, loose=seen.tree, force=force)
+    if intent.conflicts and seen.tree:
+        return (yield from _part_of_the_way(aim, ground, seen, intent.conflicts, verb))
     if intent.conflicts:
         conflicts = yield from drift.shown(aim, seen, intent.conflicts)
         return explain.report(verb, seen, conflicts)
@@ -138,12 +224,29 @@ def backward(
     return (yield from commit(aim, ground, seen, intent, tree, (), verb))
 
 
+def _part_of_the_way(
+    aim: view.Aim,
+    ground: Ground,
+    seen: view.Sight,
+    conflicts: tuple[plan.Conflict, ...],
+    verb: str,
+) -> Conversation[Report]:
+    """Take off what lies above the highest patch that has edits, as quilt does."""
+    held = [one.patch for one in seen.applied]
+    highest = max(held.index(one.patch) for one in conflicts)
+    mine = [one for one in conflicts if one.patch == held[highest]]
+    if highest == len(held) - 1 or ground.dry_run:
+        return telling.unclean(verb, mine)
+    done = yield from backward(aim, ground, seen, highest + 1, verb)
+    return telling.unclean(verb, mine, done)
+
+
 def goto(aim: view.Aim, ground: Ground, name: str) -> Conversation[Report]:
     """Push or pop until the named patch is on top."""
     want = forward.wanted(aim)
     seen = yield from ready(aim, ground, view.Want(True, want.known, more=("patches",)))
     applied = [one.patch for one in seen.applied]
-    names = [patch.name for patch in seen.lock.patches]
+    names = list(seen.names)
     index = Upto(name).index(names, "in series")
     start = plan.position(seen.lock, seen.queue.name, seen.survey)
     if isinstance(start, plan.Conflict):

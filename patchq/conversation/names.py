@@ -1,18 +1,17 @@
 """Looking without touching, quilt's way: bare names, one a line; and the status.
 
-Nothing here reads a patch's text but for the files of one that is not applied.
+Nothing here reads a patch's text.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from patchq import standing
-from patchq.conversation import look, view
+from patchq import running, standing
+from patchq.conversation import look, restart, view
 from patchq.conversation.goal import Upto
 from patchq.errors import ExitCode
 from patchq.model import AppliedPatch, LockedPatch
-from patchq.queue import store
 from patchq.report import Report
 from patchq.transport.channel import Conversation
 
@@ -38,7 +37,7 @@ def interrupted(seen: view.Sight) -> tuple[str, ...]:
 
 def asides(seen: view.Sight) -> tuple[str, ...]:
     """Return the notes of a verb that names patches: the files may not be as it says."""
-    edited = drifted(seen) if seen.applied else []
+    edited = drifted(seen) if seen.applied and not seen.tree else []
     mend = seen.meant("patchq diff -z   # shows it")
     return (*interrupted(seen), *(f"drift: {path} was edited; mend: {mend}" for path in edited))
 
@@ -46,7 +45,8 @@ def asides(seen: view.Sight) -> tuple[str, ...]:
 def nothing(verb: str, seen: view.Sight, message: str, code: ExitCode) -> Report:
     """Return the outcome of a question that has no answer here."""
     document = {"verb": verb, "queue": seen.queue.name, "patches": [], "message": message}
-    return Report((), (message, *asides(seen)), document, code)
+    said = (message,) if message else ()
+    return Report((), (*said, *asides(seen)), document, code)
 
 
 def series(aim: view.Aim, marked: bool) -> Conversation[Report]:
@@ -62,7 +62,7 @@ def applied(aim: view.Aim, upto: str | None) -> Conversation[Report]:
     seen = yield from look.sight(aim, need=view.Need.RECORD)
     names = [one.patch for one in seen.applied]
     if upto is not None:
-        names = names[: Upto(upto).index(names, "applied") + 1]
+        names = names[: Upto(upto).index(names, "applied", _listed(seen)) + 1]
     if not names:
         return nothing("applied", seen, "No patches applied", ExitCode.FAILED)
     return _bare("applied", seen, names)
@@ -72,9 +72,13 @@ def unapplied(aim: view.Aim, after: str | None) -> Conversation[Report]:
     """Name the patches that are not applied, or those after a given one."""
     seen = yield from look.sight(aim)
     names = _above(seen, after)
-    if not names:
+    if not names and not (seen.tree and after is not None):
         return nothing("unapplied", seen, _full(seen), ExitCode.FAILED)
     return _bare("unapplied", seen, names)
+
+
+def _listed(seen: view.Sight) -> tuple[str, ...]:
+    return seen.names if seen.choice is not None else ()
 
 
 def _above(seen: view.Sight, after: str | None) -> list[str]:
@@ -118,30 +122,9 @@ def previous(aim: view.Aim, before: str | None) -> Conversation[Report]:
     if not names:
         return nothing("previous", seen, "No patches applied", ExitCode.FAILED)
     if len(names) < 2:
-        return nothing("previous", seen, "There is no patch below", ExitCode.NOTHING_TO_DO)
+        word = "" if seen.tree else "There is no patch below"  # quilt says nothing
+        return nothing("previous", seen, word, ExitCode.NOTHING_TO_DO)
     return _bare("previous", seen, names[-2:-1])
-
-
-def files(aim: view.Aim, name: str | None, every: bool) -> Conversation[Report]:
-    """Name the files of the top patch, of a named one, or of all applied ones."""
-    seen = yield from look.sight(aim, need=view.Need.RECORD)
-    by_name = {one.patch: [c.path for c in one.changes] for one in seen.applied}
-    if every:
-        paths = sorted({path for some in by_name.values() for path in some})
-        return Report(
-            tuple(paths), (), {"verb": "files", "queue": seen.queue.name, "files": paths}
-        )
-    if name is None:
-        if not seen.applied:
-            return nothing("files", seen, "No patches applied", ExitCode.FAILED)
-        name = seen.applied[-1].patch
-    names = list(seen.names)
-    name = names[Upto(name).index(names, "in series")]
-    if name not in by_name:
-        loaded = store.load(seen.queue, seen.release).patches
-        by_name[name] = [p for one in loaded if one.name == name for p in one.paths]
-    document = {"verb": "files", "queue": seen.queue.name, "patch": name, "files": by_name[name]}
-    return Report(tuple(by_name[name]), (), document)
 
 
 def status(aim: view.Aim, verbose: bool = False) -> Conversation[Report]:
@@ -149,7 +132,8 @@ def status(aim: view.Aim, verbose: bool = False) -> Conversation[Report]:
 
     `verbose` adds how each original is kept.
     """
-    seen = yield from look.sight(aim, need=view.Need.RECORD)
+    want = view.Want(more=("running",), series="made")
+    seen = yield from look.sight(aim, want, need=view.Need.RECORD)
     have, survey, choice = seen.survey.installed, seen.survey, seen.choice
     assert have is not None
     lines = [f"{have.name} {have.version} in {survey.site} (Python {survey.python})"]
@@ -171,13 +155,43 @@ def status(aim: view.Aim, verbose: bool = False) -> Conversation[Report]:
         kept = sorted(survey.kept.items())
         lines += [f"original kept: {word or 'none, it is new'}: {path}" for path, word in kept]
     edited = drifted(seen)
-    findings += [f"drift: {path}" for path in edited]
+    findings += [_drift(seen, path) for path in edited]
+    loose = yield from _loose(aim, seen, edited)
+    findings += [f"edited, and in no patch: {path}" for path in loose]
     if survey.orphaned:
         mend = "push -a" if choice and choice.release in seen.queue.releases else "recover"
         findings.append(f"orphaned: {survey.orphaned}; mend: patchq {mend}")
+    live = None if survey.orphaned else running.read(seen.extra.get("running"))
+    findings += restart.alarms(live) if live else ()
     document = _status(seen, edited, findings)
+    document["edited"] = list(loose)
+    document["ephemeral"] = bool(seen.extra.get("ephemeral"))
+    document["running"] = live.to_json() if live else None
     code = ExitCode.FINDING if findings else ExitCode.DONE
-    return Report((*lines, *findings), (), document, code)
+    last = (*restart.current(live), *restart.needed(live, alarmed=True))
+    return Report((*lines, *findings, *last), (), document, code)
+
+
+def _drift(seen: view.Sight, path: str) -> str:
+    """Return the finding of a file that drifted, and to which patch the edit belongs."""
+    owner = next(
+        (one for one in reversed(seen.applied) if any(c.path == path for c in one.changes)), None
+    )
+    if owner is None:
+        return f"drift: {path}"
+    name = "" if owner is seen.applied[-1] else f" {owner.patch}"
+    mend = seen.meant(f"patchq refresh{name}")
+    return f"drift: {path} (not in {owner.patch} yet: {mend} puts it in)"
+
+
+def _loose(aim: view.Aim, seen: view.Sight, known: list[str]) -> Conversation[list[str]]:
+    """Return the files that were edited and that no patch has, but those known already."""
+    if seen.survey.installed is None or seen.survey.orphaned or seen.survey.refusal:
+        return []
+    from patchq.conversation import commit, desk  # for a verb that only names patches too much
+
+    found = yield from desk.edits(desk.Desk(aim, commit.Ground("", ""), seen))
+    return [path for path in found if path not in known]
 
 
 def _status(seen: view.Sight, edited: list[str], findings: list[str]) -> dict[str, object]:
@@ -219,6 +233,7 @@ def _marks(seen: view.Sight) -> tuple[list[str], list[str]]:
         for name in seen.names
         if name in held and name in pinned and _differs(pinned[name], held[name])
     ]
+    findings += [f"forced on in part: {one.patch}" for one in seen.applied if one.forced]
     findings += [f"not in the series any more: {name}" for name in held if name not in seen.names]
     common = [name for name in seen.names if name in held]
     if common != [name for name in held if name in seen.names] or common != list(

@@ -10,12 +10,31 @@ from patchq.errors import PatchqError
 
 def texts(cache: Path, distribution: str, release: str, paths: Iterable[str]) -> dict[str, bytes]:
     """Return the release's bytes at `paths`; empty where it was never fetched."""
+    found = files(cache, distribution, release, paths)
+    return {path: data for path, (data, _) in found.items()}
+
+
+def files(
+    cache: Path, distribution: str, release: str, paths: Iterable[str]
+) -> dict[str, tuple[bytes, bool]]:
+    """Return the release's files at `paths`: bytes, and whether it is executable."""
     from patchq.releases.store import Store
 
     store = Store(distribution, cache / "releases")
     if not store.path.is_dir() or not store.has(release):
         return {}
-    return {path: data for path, (data, _) in store.read_many(release, paths).items()}
+    return dict(store.read_many(release, paths))
+
+
+def shipped(cache: Path, distribution: str, release: str) -> frozenset[str]:
+    """Return every path that the release installs; none where it was never fetched."""
+    from patchq.releases.store import Store
+
+    store = Store(distribution, cache / "releases")
+    if not store.path.is_dir() or not store.has(release):
+        return frozenset()
+    with store:
+        return store.installed(release) | store.listing(release).keys()
 
 
 def unknown(distribution: str, release: str) -> PatchqError:

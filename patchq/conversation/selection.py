@@ -5,6 +5,7 @@ from __future__ import annotations
 from patchq.conversation import answers
 from patchq.conversation.view import Aim, Sight
 from patchq.errors import PatchqError, UsageError
+from patchq.queue import store
 
 
 def only(aim: Aim, seen: list[Sight], *, record: bool, gone: bool) -> Sight | None:
@@ -78,6 +79,8 @@ def _not_installed(aim: Aim, one: Sight) -> PatchqError:
     mend = "patchq VERB --python /path/to/the/environment/bin/python"
     if one.queue.releases and aim.target is None and not aim.remote:
         mend += f", or: pip install {name}=={one.queue.releases[-1]}"
+    if aim.name is None and store.is_shipped(one.queue):
+        mend += "; for another package make a queue first: patchq init NAME"
     return PatchqError(
         f"{name} is not installed in {site}",
         why=f"queue {one.queue.name} is for {name}, and no dist-info of it is there",

@@ -11,14 +11,19 @@ from patchq.report import Report
 from patchq.transport.channel import Conversation
 
 
-def undo(aim: view.Aim, ground: commit.Ground) -> Conversation[Report]:
-    """Take the environment back to before its last receipt."""
+def undo(aim: view.Aim, ground: commit.Ground, receipt: str | None = None) -> Conversation[Report]:
+    """Take the environment back to before its last receipt.
+
+    `receipt`: only where that one is the last; nothing of anybody else's is taken back.
+    """
     first = yield from ledger.last(aim)
+    if receipt is not None and (first is None or first["id"] != receipt):
+        raise _overtaken(first)
     if first is not None:
         _in_sight(aim, first)
         aim = replace(aim, name=first["queue"])
     known = forward.wanted(aim).known
-    want = view.Want(True, known, more=("patches", "ledger"))
+    want = view.Want(True, known, more=("patches", "ledger"), series="any")
     seen = yield from move.ready(aim, ground, want, view.Need.RECORD)
     last = ledger.newest(answers.receipts_of(seen.extra))
     if last is None:
@@ -28,7 +33,7 @@ def undo(aim: view.Aim, ground: commit.Ground) -> Conversation[Report]:
     names = [applied.patch for applied in seen.applied]
     pushed, popped = (last["patches"].get(verb, ()) for verb in ("push", "pop"))
     if not pushed and not popped:
-        raise _moved_on(seen, last)
+        raise _of_the_queue(seen, last)
     if pushed:
         undone = [one["patch"] for one in pushed]
         if names[-len(undone) :] != undone:
@@ -39,6 +44,15 @@ def undo(aim: view.Aim, ground: commit.Ground) -> Conversation[Report]:
     if here[len(names) : len(names) + len(again)] != again:
         raise _moved_on(seen, last)
     return (yield from forward.forward(aim, ground, seen, len(names) + len(again), "undo"))
+
+
+def _overtaken(last: dict[str, Any] | None) -> PatchqError:
+    said = f"{last['verb']}, {last['time']}, {last.get('who')}" if last else "none"
+    return PatchqError(
+        "somebody has changed the environment since",
+        why=f"its last receipt is not the one that is to be taken back: {said}",
+        mend="patchq log",
+    )
 
 
 def _in_sight(aim: view.Aim, last: dict[str, Any]) -> None:
@@ -62,6 +76,16 @@ def _of_another(last: dict[str, Any], name: str) -> UsageError:
         f"the last receipt is of queue {last['queue']}, not of {name}",
         why="undo takes back the environment's last transaction, whatever its queue",
         mend=f"patchq undo --queue {last['queue']}",
+    )
+
+
+def _of_the_queue(seen: view.Sight, last: dict[str, Any]) -> PatchqError:
+    """Return the error for a receipt of a verb that edits: it is the queue that it changed."""
+    names = [one["patch"] for some in last["patches"].values() for one in some or ()]
+    return PatchqError(
+        f"the last receipt is a {last['verb']} of {', '.join(names)}; undo does not take it back",
+        why="it changed the queue's own files, whose history is git's",
+        mend=f"git -C {seen.queue.folder} diff   # shows it; patchq revert FILE drops an edit",
     )
 
 

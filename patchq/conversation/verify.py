@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from patchq import standing
 from patchq.audit import held, verified
@@ -38,30 +38,35 @@ def verify(
     ok = reply.message["ok"]
     name = ok.get("record")
     if name is not None and name not in known:
-        known[name] = _rows(reply.blobs.get(name), survey.site)
-    differs = {path: digest and Sha256(digest) for path, digest in ok["differs"].items()}
-    seen = verified.Seen(
-        known[name] if name is not None else {},
-        differs,
-        {path: digest and Sha256(digest) for path, digest in ok["added"].items()},
-        ok["hashed"],
-        {path: digest and Sha256(digest) for path, digest in ok["blank"].items()},
-        ok["more"],
-    )
+        known[name] = _digests(rows(reply.blobs.get(name), survey.site))
+    seen = seen_of(ok, known[name] if name is not None else {})
     have = survey.installed
     # The store of what was asked for: a name that the host says opens nothing here.
     releases = _releases(aim, distribution, have.version) if have is not None else ()
     return verified.check(seen, held.expected(survey.stack, locks), releases)
 
 
-def _rows(data: bytes | None, site: str) -> dict[str, Sha256 | None]:
-    """Return path -> digest of the files inside the environment that are hashed."""
+def seen_of(ok: Mapping[str, Any], listed: verified.Digests) -> verified.Seen:
+    """Return the answer to ``hash`` as a value; `listed` is what RECORD says of each file."""
+    differs, added, blank = (
+        {path: digest and Sha256(digest) for path, digest in ok[key].items()}
+        for key in ("differs", "added", "blank")
+    )
+    return verified.Seen(listed, differs, added, ok["hashed"], blank, ok["more"])
+
+
+def rows(data: bytes | None, site: str) -> dict[str, record.Row]:
+    """Return what an environment's RECORD says of each file.
+
+    Raises:
+        PatchqError: it is none, or did not come along.
+    """
     from patchq.releases import record
 
     why = "it did not come along"
     if data is not None:
         try:
-            return _digests(record.parse(data))
+            return record.parse(data)
         except record.RecordError as error:
             why = str(error)
     raise PatchqError(

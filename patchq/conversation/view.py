@@ -8,12 +8,12 @@ import shlex
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 from patchq import standing
 from patchq.errors import PatchqError
 from patchq.model import AppliedPatch, Lock, Sha256, Survey
-from patchq.queue import store
+from patchq.queue import holding, store
 from patchq.transport.channel import Request
 
 if TYPE_CHECKING:  # a verb that only names patches needs no plan
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # a verb that only names patches needs no plan
 
 T = TypeVar("T")
 # Verbs that work with one queue.
-_QUEUED = re.compile(r"\bpatchq (push|pop|diff|check)\b")
+_QUEUED = re.compile(r"\bpatchq (push|pop|refresh|revert|restore|diff|check)\b")
 # What was read beyond a survey: paths and their digests.
 Reads = Mapping[str, Sha256 | None]
 
@@ -32,13 +32,17 @@ class Shared:
     `contents` has bytes of files by their digest, so that a host need not send what
     another one sent; `judged` has what speaks against a push, by all that decides it: what
     the survey tells, and what was read beyond it; `asked` is true once any environment was
-    asked for a change. All conversations of a run are advanced one at a time.
+    asked for a change, `recovered` once one that was cut short was finished or undone; `holds`
+    are the queues that are edited, for this run alone. All conversations of a run are advanced
+    one at a time.
     """
 
     def __init__(self) -> None:
         self.contents: dict[str, bytes] = {}
         self.judged: dict[Hashable, list[tuple[Reads, tuple[Conflict, ...]]]] = {}
         self.asked = False
+        self.recovered = False
+        self.holds = holding.Holds()
         self._made: dict[Hashable, object] = {}
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
@@ -46,6 +50,10 @@ class Shared:
         if key not in self._made:
             self._made[key] = make()
         return cast(T, self._made[key])
+
+    def forget(self) -> None:
+        """Make all of it anew when it is asked for: the queue's files were changed."""
+        self._made.clear()
 
 
 class Need(enum.Enum):
@@ -68,6 +76,9 @@ class Aim:
     `remote` is true where it is not on this machine, `several` where it is one of a run's
     hosts, for all of which there is one `shared`.
     `cache` names the controller's folder of verdicts and pristine releases.
+    `tree` is true where `target` is a plain tree: its one queue is a quilt series in it,
+    and nobody knows what its files were released as.
+    `wanted` are the queues that the inventory wants there.
     """
 
     queues: tuple[store.Queue, ...]
@@ -77,6 +88,8 @@ class Aim:
     explicit: bool = False
     remote: bool = False
     several: bool = False
+    tree: bool = False
+    wanted: tuple[str, ...] = ()
     shared: Shared = field(default_factory=Shared)
 
     def locks(self, queue: store.Queue) -> dict[str, Lock | None]:
@@ -88,7 +101,13 @@ class Aim:
 
     def request(self, op: str, distribution: str, **more: object) -> Request:
         """Return a request to the agent about one distribution."""
-        message = {"op": op, "distribution": distribution, "target": self.target}
+        message: dict[str, object] = {
+            "op": op,
+            "distribution": distribution,
+            "target": self.target,
+        }
+        if self.tree:
+            message["tree"] = True
         request = Request({**message, "explicit": self.explicit, **more}, {})
         self.shared.asked |= request.writes
         return request
@@ -99,13 +118,15 @@ class Want:
     """What a survey is to bring along beside hashes.
 
     `contents`: bytes of surveyed files but for those in `known`; `extra`: paths
-    beside the ones that the locks name; `more`: "patches", "ledger".
+    beside the ones that the locks name; `more`: "patches", "ledger". `series`: what a plain
+    tree's file must be: "ordered" as the patches that are on, in "any" order, or yet "made".
     """
 
     contents: bool = False
     known: frozenset[str] = frozenset()
     extra: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
+    series: Literal["ordered", "any", "made"] = "ordered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +141,7 @@ class Sight:
     texts: Mapping[str, bytes] = field(default_factory=dict)
     target: str | None = None
     remote: bool = False
+    tree: bool = False
 
     @property
     def release(self) -> str:
@@ -145,7 +167,7 @@ class Sight:
         """The patches of the chosen series, bottom to top."""
         if self.release not in self.queue.releases:  # known by the record only
             return tuple(applied.patch for applied in self.applied)
-        if self.locks.get(self.release) is not None:
+        if self.tree:
             return tuple(patch.name for patch in self.lock.patches)
         return tuple(entry.name for entry in store.series(self.queue, self.release).entries)
 
@@ -171,6 +193,12 @@ def no_series(sight: Sight) -> PatchqError:
     """Return the error for an environment that no series of the queue fits."""
     have = sight.survey.installed
     version = f"{have.name} {have.version}" if have else sight.queue.distribution
+    if not sight.locks and have is not None:
+        return PatchqError(
+            f"queue {sight.queue.name} has no patch yet",
+            why=f"there is no series in {sight.queue.folder}",
+            mend=f"patchq new NAME.patch --queue {sight.queue.folder}",
+        )
     return PatchqError(
         f"no series of queue {sight.queue.name} fits {version} in {sight.survey.site}",
         why=f"it has series for {', '.join(sight.locks) or 'no release'}; the files equal none",

@@ -37,7 +37,7 @@ def test_a_push_onto_a_whole_stack_that_drifted_says_so(talk, world, word, dry_r
     assert "against what the record says:" in notes
     assert "-        return pi * self.radius**2 * metre" in notes
     assert "+        return 3 * self.radius**2 * metre" in notes
-    assert "mend: patchq diff -z | patch -R -p1 -d " in notes
+    assert "mend: patchq refresh 20-foot.patch   # keeps the edit there; patchq diff -z" in notes
     assert "Nothing was changed" in notes
     assert "commit" not in talk.asked
     assert world.tree() == before
@@ -138,7 +138,7 @@ def test_patches_that_came_without_a_record_are_there_up_to_the_last_one(talk, w
     ]
     assert "demo/shapes.py is as after 20-foot.patch already, and no receipt" in report.notes[0]
     mends = [line for note in report.notes for line in note.splitlines() if "mend: " in line]
-    assert all("install" in mend and "pop -a" not in mend for mend in mends)
+    assert all("patchq push --adopt" in mend and "pop -a" not in mend for mend in mends)
     assert world.tree() == before
 
 

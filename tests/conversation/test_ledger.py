@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from patchq.conversation import move, show, undo
+from patchq.conversation import ledger, move, undo
 from patchq.conversation.goal import Upto
 from patchq.errors import ExitCode, PatchqError, UsageError
 from patchq.queue import store
@@ -86,7 +86,7 @@ def test_log_shows_the_receipts_of_all_queues_and_needs_none(talk, other):
     other.pop()
 
     for aim in (aim_of(other, talk), replace(talk.aim, queues=(), name=None), talk.aim):
-        report = talk.hold(show.log(aim))
+        report = talk.hold(ledger.log(aim))
 
         assert report.exit_code == ExitCode.DONE
         done = [(one["verb"], one["queue"]) for one in report.document["receipts"]]
@@ -95,14 +95,14 @@ def test_log_shows_the_receipts_of_all_queues_and_needs_none(talk, other):
 
 
 def test_log_of_an_environment_without_receipts_and_queues_says_so(talk):
-    report = talk.hold(show.log(replace(talk.aim, queues=(), name=None)))
+    report = talk.hold(ledger.log(replace(talk.aim, queues=(), name=None)))
 
     assert (report.exit_code, report.notes) == (ExitCode.NOTHING_TO_DO, ("No receipts",))
 
 
 def test_log_of_a_queue_that_nobody_knows_is_usage(talk):
     with pytest.raises(UsageError, match="there is no queue else"):
-        talk.hold(show.log(replace(talk.aim, queues=(), name="else")))
+        talk.hold(ledger.log(replace(talk.aim, queues=(), name="else")))
 
 
 def test_a_verb_that_fits_several_queues_names_the_one_that_is_applied(talk, other):
@@ -130,7 +130,7 @@ def test_a_mend_for_drift_means_its_queue_where_several_are_applied(talk, other,
 
     report = talk.push("10-pi")
 
-    assert any("mend: patchq diff --queue q -z" in note for note in report.notes)
+    assert any("mend: patchq refresh --queue q 10-pi.patch" in note for note in report.notes)
 
 
 def test_the_receipt_of_a_recovery_names_who_asked_and_from_where(talk, world):
@@ -139,7 +139,7 @@ def test_the_receipt_of_a_recovery_names_who_asked_and_from_where(talk, world):
         shutil.rmtree(path)
 
     talk.hold(undo.recover(talk.aim, talk.ground))
-    (last,) = talk.hold(show.log(talk.aim)).document["receipts"][1:]
+    (last,) = talk.hold(ledger.log(talk.aim)).document["receipts"][1:]
 
     assert (last["verb"], last["who"], last["whence"]) == ("recover", "somebody", "here")
 
@@ -155,7 +155,7 @@ def test_a_push_that_sets_a_record_aside_names_who_asked(talk, world):
 
     talk.push()
 
-    receipts = talk.hold(show.log(talk.aim)).document["receipts"]
+    receipts = talk.hold(ledger.log(talk.aim)).document["receipts"]
     assert [(one["verb"], one["who"]) for one in receipts] == [
         ("push", "somebody"),
         ("recover", "somebody"),

@@ -5,8 +5,9 @@ import shutil
 
 import pytest
 
-from patchq.conversation import move, names, show, undo
+from patchq.conversation import move, names, undo
 from patchq.conversation.goal import Upto
+from patchq.conversation.ledger import log as receipts_of
 from patchq.errors import ConflictError, ExitCode, PatchqError
 from patchq.queue.verdicts import VerdictCache
 from patchq.transport.channel import AgentError
@@ -209,7 +210,7 @@ def test_a_ledger_that_is_too_long_for_an_answer_gives_its_newest_receipts(talk)
     old = json.dumps({**one, "id": "0" * 16, "changes": changes})
     ledger.write_text(f"{old}\n" * 40 + line)
 
-    receipts = talk.hold(show.log(talk.aim)).document["receipts"]
+    receipts = talk.hold(receipts_of(talk.aim)).document["receipts"]
 
     assert 1 < len(receipts) < 41
     assert receipts[-1]["id"] == one["id"]

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from patchq.conversation import move, names, overlap, show, undo
+from patchq.conversation import differing, move, names, overlap, touching, undo
+from patchq.conversation.diffform import Form
 from patchq.engine import diff
 from patchq.errors import ExitCode, PatchqError
 from patchq.queue import lock as locks
@@ -241,10 +242,10 @@ def test_the_verbs_that_look_know_both_queues(talk, other, world):
     talk.push("1")
 
     status = talk.hold(names.status(talk.aim))
-    mine = talk.hold(show.show_diff(talk.aim, "10-pi", False, ()))
-    its = other.hold(show.show_diff(other.aim, "05-square", False, ()))
+    mine = talk.hold(differing.diff(talk.aim, differing.Ask("10-pi"), Form()))
+    its = other.hold(differing.diff(other.aim, differing.Ask("05-square"), Form()))
     tops = [one.hold(names.top(one.aim)).lines for one in (talk, other)]
-    files = talk.hold(names.files(talk.aim, None, False))
+    files = talk.hold(touching.files(talk.aim, touching.Ask()))
 
     assert status.exit_code == ExitCode.DONE
     assert "also applied: 06-name.patch of queue r" in status.lines

@@ -26,14 +26,17 @@ import agent_lab
 
 from patchq.agent import bytecode, protocol, serve
 from patchq.agent.facts import RefusalError
-from patchq.conversation import audit, commit, move, names, show, undo, view
+from patchq.conversation import audit, commit, differing, ledger, move, names, undo, view
+from patchq.conversation.diffform import Form
 from patchq.conversation.goal import Upto
 from patchq.engine import cquote, diff, sketch
 from patchq.errors import PatchqError
+from patchq.inventory import ansible, files, hostset
+from patchq.inventory.values import Origin
 from patchq.queue import lock, patchfile, series, store, table
 from patchq.releases import names as release_names
 from patchq.releases import pages, ranges, record, settings, wheel
-from patchq.transport import hosts, hostset, knownlines, sshconfig
+from patchq.transport import hosts, knownlines, sshconfig
 from patchq.transport.channel import Broken, Exchange
 from tests import world as worlds
 from tests.torture import form, mutation
@@ -90,6 +93,22 @@ def _hostset(data, folder):
     text = data.decode(errors="surrogateescape")
     for host in hostset.expand([text], ["gpu1", "gpu2"])[:50]:
         hosts.parse(host)
+
+
+def _inventory(data, folder):
+    path = folder / "fleet.toml"
+    path.write_bytes(data)
+    found = files.load(folder, {"PATH": ""}, folder / "none", [str(path)])
+    for name in found.hosts[:50]:
+        known = found.find(name)
+        assert known.problem is not None or known.argv() != ()
+
+
+def _listed(data, folder):
+    document = None
+    with contextlib.suppress(ValueError, RecursionError):  # the caller says that it is no JSON
+        document = json.loads(data)
+    ansible.read(document, Origin("inventory.ini"))
 
 
 def _unquoted(data, folder):
@@ -208,6 +227,22 @@ PARSERS = {
         [
             b"gpu[01-64,70],!gpu07,u@db:2222,gpu*,[::1]:22",
             b'command:docker exec -i "a b" python',
+        ],
+    ),
+    "hosts.toml": (
+        _inventory,
+        [
+            b'[all]\nuser = "ops"\naddress = "{name}.x"\n[groups.g]\n'
+            b'hosts = ["a[1-3]", "@h", "!a2"]\nwanted = ["q"]\nenvironment = "/opt/v"\n'
+            b'[groups.h]\nhosts = ["b"]\n[hosts."a[2-3]"]\n'
+            b'port = 22\ncommand = "docker exec {name} sh -c"\nbecome = true\ntarget = "/s"\n'
+        ],
+    ),
+    "list of Ansible's": (
+        _listed,
+        [
+            b'{"_meta":{"hostvars":{"a":{"ansible_host":"10.0.0.1","ansible_port":22,"ansible_become":'
+            b'"yes","ansible_connection":"docker"}}},"all":{"children":["g"]},"g":{"hosts":["a"]}}'
         ],
     ),
     "C quotes": (_unquoted, [b'a/caf\\303\\251 \\"x\\".py', b"1.0rc1.post2+local"]),
@@ -435,8 +470,8 @@ def _verbs(world):
     return {
         "push": lambda: move.push(aim, ground, Upto(None, True)),
         "status": lambda: names.status(aim),
-        "log": lambda: show.log(aim),
-        "diff": lambda: show.show_diff(aim, None, True, ()),
+        "log": lambda: ledger.log(aim),
+        "diff": lambda: differing.diff(aim, differing.Ask(pending=True), Form()),
         "audit": lambda: audit.audit(aim),
         "audit --verify": lambda: audit.audit(aim, True),
         "pop": lambda: move.pop(aim, ground, Upto(None, True)),

@@ -69,7 +69,7 @@ class Case:
         """Push over the wire as the command line does; return the outcome."""
         spec = "gpu1" if road == "ssh" else "command:sh -c"
         options = fleet.Options(python=self.wire.python, settle=settle)
-        (outcome,) = fleet.hold([spec], lambda: self.conversation, options).outcomes
+        (outcome,) = fleet.hold([spec], lambda host: self.conversation, options).outcomes
         return outcome
 
     @property
