@@ -28,9 +28,11 @@ __all__ = [
     "GitError",
     "GitObject",
     "Snapshot",
+    "check",
     "commit",
     "create",
     "head",
+    "kept",
     "point",
     "references",
     "touching",
@@ -87,6 +89,23 @@ def head(folder: Path) -> tuple[str | None, bool]:
     return next((oid for oid in commits if oid != "(initial)"), None), bool(changes)
 
 
+def kept(folder: Path, names: Sequence[str]) -> frozenset[str] | None:
+    """Return which files of a folder git can give back as they are now; None without git."""
+    place = folder.resolve()
+    top = _top(place)
+    if top is None:
+        return None
+    paths = {(place / name).relative_to(top).as_posix(): name for name in names}
+    which = [f":(top,literal){path}" for path in paths]
+    found = []
+    for verb in (["ls-files"], ["diff", "--name-only", "--no-ext-diff"]):
+        said = _asked(top, *verb, "-z", "--", *which) if names else b""
+        if said is None:
+            return None
+        found.append(set(said.decode(errors="surrogateescape").split("\0")) - {""})
+    return frozenset(paths[path] for path in (found[0] - found[1]) & paths.keys())
+
+
 def _asked(top: Path, *arguments: str) -> bytes | None:
     """Return what git says of a user's own repository; None where it is none.
 
@@ -126,7 +145,7 @@ def touching(folder: Path, most: int) -> tuple[Path, str, tuple[str, ...]] | Non
     top = _top(place)
     if top is None:
         return None
-    _require()
+    check()
     repository, inside = top / ".git", place.relative_to(top).as_posix()
     with Batch(repository) as batch:
         if batch.read("HEAD^{commit}") is None:
@@ -156,7 +175,7 @@ def _trusted(top: Path) -> bool:
 
 def create(repository: Path) -> None:
     """Create a bare repository of SHA-1 objects that no user's setting reaches."""
-    _require()
+    check()
     gitprocess.run(
         None, "init", "--quiet", "--bare", "--object-format=sha1", "--template=", str(repository)
     )
@@ -255,7 +274,7 @@ def _import(stream: IO[bytes], mark: int, snapshot: Snapshot) -> None:
 
 
 @functools.cache
-def _require() -> None:
+def check() -> None:
     """Raise `GitError` unless git is there and new enough."""
     found = gitprocess.run(None, "version").decode()
     numbers = re.search(r"(\d+)\.(\d+)", found)

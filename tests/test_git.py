@@ -151,9 +151,9 @@ def test_a_command_that_fails_says_what_git_said(tmp_path):
 def programs(tmp_path, monkeypatch):
     """Put a folder of its own on PATH, and forget which git was found."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    git._require.cache_clear()
+    git.check.cache_clear()
     yield tmp_path
-    git._require.cache_clear()
+    git.check.cache_clear()
 
 
 def test_no_git_is_an_error_in_three_parts(programs):
