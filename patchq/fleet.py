@@ -21,20 +21,21 @@ import signal
 import subprocess
 import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from patchq.errors import HostError, PatchqError
+from patchq.inventory.hostset import COMMAND
 from patchq.outcome import NotDone, Outcome, Run, Stopped, Word, word_for, word_of
 from patchq.report import Report
 from patchq.transport import command, descriptors, hosts
 from patchq.transport.become import Become, WrongPassword
 from patchq.transport.channel import AgentError, Conversation
 from patchq.transport.endings import UnknownOutcome
-from patchq.transport.hostset import COMMAND
-from patchq.visit import Visit, stopped
+from patchq.transport.hosts import Host, Way
+from patchq.visit import Visit, left, lost_after, stopped
 
 if TYPE_CHECKING:  # asyncssh comes with it: only for runs that need it
     from patchq.transport import ssh
@@ -52,7 +53,8 @@ _GRACE = 3.0
 class Options:
     """How to reach the hosts of a run: `python` there, as whom, `jobs` at a time.
 
-    `settle`: seconds to look for a host that was lost within a change.
+    `settle`: seconds to look for a host that was lost within a change. `ways` are the hosts
+    of an inventory, by the names that the run has for them.
     """
 
     python: str | None = None
@@ -61,64 +63,122 @@ class Options:
     become: Become | None = None
     accept_new: bool = False
     settle: float = SETTLE
+    ways: Mapping[str, Way] = field(default_factory=dict)
+
+    def way(self, spec: str) -> Way:
+        """Return how a host is reached.
+
+        Raises:
+            UsageError: its name is none.
+        """
+        if spec in self.ways:
+            return self.ways[spec]
+        argv = shlex.split(spec.removeprefix(COMMAND)) if spec.startswith(COMMAND) else None
+        host = hosts.parse(spec, python=self.python) if argv is None else Host(spec)
+        return Way(host, None if argv is None else tuple(argv), self.python, self.become)
+
+    def is_command(self, spec: str) -> bool:
+        """Return whether a host is reached by a command in the place of SSH."""
+        way = self.ways.get(spec)
+        return spec.startswith(COMMAND) if way is None else way.argv is not None
+
+    def password(self, spec: str) -> str | None:
+        """Return the password for sudo on a host, None where none is needed."""
+        become = self.ways[spec].become if spec in self.ways else self.become
+        return become.password if become else None
 
 
 def hold(
     specs: Sequence[str],
-    make: Callable[[], Conversation[Report]],
+    make: Callable[[str], Conversation[Report]],
     options: Options,
     tell: Callable[[Outcome], None] = lambda outcome: None,
 ) -> Run:
-    """Hold one conversation with every host; `tell` is called as each one ends."""
-    return asyncio.run(_Fleet(make, options, tell).run(specs))
+    """Hold with every host what `make` makes of its name; `tell` is called as each ends."""
+    return asyncio.run(_hold(Fleet(options, tell), specs, make))
+
+
+async def _hold(
+    fleet: Fleet, specs: Sequence[str], make: Callable[[str], Conversation[Report]]
+) -> Run:
+    async with fleet.opened(specs):
+        outcomes = await fleet.each(specs, lambda spec: fleet.visit(spec, make(spec)))
+    return Run(outcomes, fleet.notes, fleet.stops > 0)
 
 
 @dataclass
-class _Fleet:
-    """A run: its hosts, what they share, and the way to stop them."""
+class Fleet:
+    """A run: its hosts, what they share, and the way to stop them.
 
-    make: Callable[[], Conversation[Report]]
+    `stops` counts the user's ^C. A run may go over its hosts several times while `opened`.
+    """
+
     options: Options
-    tell: Callable[[Outcome], None]
+    tell: Callable[[Outcome], None] = lambda outcome: None
     turn: threading.Lock = field(default_factory=threading.Lock)
     visits: dict[asyncio.Task[Outcome], Visit] = field(default_factory=dict)
     children: dict[Visit, subprocess.Popen[bytes]] = field(default_factory=dict)
     stops: int = 0
     wrong: WrongPassword | None = None
+    several: bool = False
+    tried: bool = False
 
-    async def run(self, specs: Sequence[str]) -> Run:
-        """Hold all conversations, `jobs` of them at a time."""
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be told of how hosts were reached."""
+        return tuple(self.settings.notes) if self.settings else ()
+
+    @contextlib.asynccontextmanager
+    async def opened(self, specs: Sequence[str]) -> AsyncIterator[None]:
+        """Have at hand what all hosts share: settings, threads, connections of jump hosts."""
         loop = asyncio.get_running_loop()
         with contextlib.suppress(ValueError, RuntimeError):  # not in the main thread (tests)
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 loop.add_signal_handler(number, self._stop)
         jobs = min(self.options.jobs, descriptors.room())
         self.gate = asyncio.Semaphore(jobs)
+        self.several = len(specs) > 1
         async with contextlib.AsyncExitStack() as stack:
             self.thinking = stack.enter_context(ThreadPoolExecutor(1))
             self.waiting = stack.enter_context(ThreadPoolExecutor(jobs))
             self.settings: ssh.Settings | None = None
-            if not all(spec.startswith(COMMAND) for spec in specs):
+            if not all(map(self.options.is_command, specs)):
                 from patchq.transport import ssh
 
                 self.settings = await stack.enter_async_context(
-                    ssh.Settings.read(
-                        os.environ,
-                        become=self.options.become,
-                        accept_new=self.options.accept_new,
-                    )
+                    ssh.Settings.read(os.environ, accept_new=self.options.accept_new)
                 )
-            become = self.options.become
-            tried = become is None or become.password is None
-            for spec in specs:
-                visit = Visit(self.make(), self.turn)
-                task = loop.create_task(self._host(spec, visit))
-                self.visits[task] = visit
-                if not tried:  # a wrong one must not be tried on every host: accounts get locked
-                    tried = not isinstance((await task).error, HostError) or self.wrong is not None
-            outcomes = await asyncio.gather(*self.visits)
-        notes = tuple(self.settings.notes) if self.settings else ()
-        return Run(tuple(outcomes), notes, self.stops > 0)
+            yield
+
+    async def each(
+        self, specs: Sequence[str], one: Callable[[str], Coroutine[Any, Any, Outcome]]
+    ) -> tuple[Outcome, ...]:
+        """Do one thing with every host, `jobs` conversations at a time."""
+        tasks = []
+        for spec in specs:
+            task = asyncio.get_running_loop().create_task(one(spec))
+            tasks.append(task)
+            # A wrong one must not be tried on every host: accounts get locked.
+            if not self.tried and self.options.password(spec):
+                alone = await task
+                self.tried = not isinstance(alone.error, HostError) or self.wrong is not None
+        return tuple(await asyncio.gather(*tasks))
+
+    async def visit(
+        self, spec: str, conversation: Conversation[Report], *, anyway: bool = False
+    ) -> Outcome:
+        """Hold one conversation with a host; after a ^C only where it is held `anyway`."""
+        visit = Visit(conversation, self.turn, anyway=anyway)
+        if self.stops:
+            visit.stop()
+        task = asyncio.get_running_loop().create_task(self._host(spec, visit))
+        self.visits[task] = visit
+        try:
+            return await task
+        except asyncio.CancelledError:  # before it began
+            return _failed(spec, stopped())
+        finally:
+            del self.visits[task]
 
     async def _host(self, spec: str, visit: Visit) -> Outcome:
         try:
@@ -126,8 +186,10 @@ class _Fleet:
                 report = await self._reach(spec, visit)
             outcome = Outcome(spec, word_of(report), report)
         except asyncio.CancelledError:
-            outcome = _failed(spec, _left(spec) if visit.writing else stopped())
+            outcome = _failed(spec, left(spec) if visit.writing or visit.changed else stopped())
         except PatchqError as error:
+            if visit.changed and isinstance(error, HostError):
+                error = lost_after(spec, error)
             outcome = _failed(spec, error)
             self.wrong = error if isinstance(error, WrongPassword) else self.wrong
         except Exception as error:  # a bug: of this host alone
@@ -175,16 +237,17 @@ class _Fleet:
 
     async def _once(self, spec: str, visit: Visit, conversation: Conversation[Report]) -> Report:
         """Carry a conversation over one link."""
-        options = self.options
-        if spec.startswith(COMMAND):
+        way, writing = self.options.way(spec), self.options.writing
+        if way.argv is not None:
             step = functools.partial(
                 command.converse,
-                shlex.split(spec.removeprefix(COMMAND)),
-                options.python,
+                way.argv,
+                way.python,
                 conversation,
-                writing=options.writing,
-                become=options.become,
+                writing=writing,
+                become=way.become,
                 started=functools.partial(self.children.__setitem__, visit),
+                called=way.host.called,
             )
             done = asyncio.get_running_loop().run_in_executor(self.waiting, step)
             try:
@@ -195,11 +258,9 @@ class _Fleet:
         from patchq.transport import ssh
 
         assert self.settings is not None
-        host = hosts.parse(spec, python=options.python)
-        think = self._think if len(self.visits) > 1 else ssh.directly
-        return await ssh.converse(
-            host, self.settings, conversation, writing=options.writing, think=think
-        )
+        settings = replace(self.settings, become=way.become)
+        think = self._think if self.several else ssh.directly
+        return await ssh.converse(way.host, settings, conversation, writing=writing, think=think)
 
     async def _think(self, step: Callable[[], T]) -> T:
         """Run a step of a conversation in the one thread for them, to its end."""
@@ -237,11 +298,3 @@ def _taken(done: asyncio.Future[T]) -> None:
 
 def _failed(spec: str, error: PatchqError) -> Outcome:
     return Outcome(spec, word_for(error), None, error)
-
-
-def _left(spec: str) -> PatchqError:
-    return UnknownOutcome(
-        f"{spec} was left within a change; its outcome is not known",
-        why="^C came twice; what was asked for is done whole, or not at all",
-        mend="patchq status",
-    )

@@ -16,11 +16,11 @@ from patchq import fleet
 from patchq.agent import serve
 from patchq.conversation import commit, judging, move, view
 from patchq.conversation.goal import Upto
+from patchq.inventory.hostset import collapse
 from patchq.outcome import Stopped, Word
 from patchq.queue import store
 from patchq.queue.heads import Heads
 from patchq.transport.channel import Reply
-from patchq.transport.hostset import collapse
 from patchq.visit import Visit
 from tests import fleet_lab
 from tests.conversation.conftest import Talk
@@ -61,7 +61,7 @@ def push(lab, world, monkeypatch):
         ground = commit.Ground("somebody", "here", Heads(queues))
         told = []
         options = replace(fleet.Options(settle=10), **options)
-        make = lambda: move.push(aim, ground, Upto(None, True))  # noqa: E731
+        make = lambda host: move.push(aim, ground, Upto(None, True))  # noqa: E731
         run = fleet.hold(hosts, make, options, told.append)
         assert sorted(one.host for one in told) == sorted(hosts)
         assert [one.host for one in run.outcomes] == list(hosts)
@@ -240,7 +240,7 @@ def test_a_listener_that_fails_ends_no_run(lab, some, world, monkeypatch):
 
     hosts = some(5)
     run = fleet.hold(
-        hosts, lambda: move.push(aim, ground, Upto(None, True)), fleet.Options(), gone
+        hosts, lambda host: move.push(aim, ground, Upto(None, True)), fleet.Options(), gone
     )
 
     assert {one.word for one in run.outcomes} == {Word.DONE}

@@ -22,6 +22,8 @@ def made(kind, *first):
         (Report(exit_code=ExitCode.CONFLICT), Word.CONFLICT),
         (Report(document={"conflicts": [{}]}, exit_code=ExitCode.FAILED), Word.REFUSED),
         (Report(document={"patches": []}, exit_code=ExitCode.FAILED), Word.DONE),
+        (Report(document={"taken_off": True}, exit_code=ExitCode.FAILED), Word.TAKEN_BACK),
+        (Report(document={"taken_off": False}, exit_code=ExitCode.FAILED), Word.FAILED),
     ],
 )
 def test_an_answer_has_one_word(report, word):

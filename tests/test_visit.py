@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from patchq.agent import serve
-from patchq.conversation import move
+from patchq.conversation import move, trying, undo
 from patchq.conversation.goal import Upto
 from patchq.outcome import NotDone
 from patchq.transport.channel import AgentError, Reply
@@ -102,3 +102,47 @@ def test_an_agent_that_refuses_is_heard_by_the_conversation(visit):
     next(link)
     with pytest.raises(AgentError):
         link.throw(AgentError("locked", "another is at it", why="since noon", mend="wait"))
+
+
+def answered(link, request, until):
+    """Let the agent answer until the conversation asks for another thing."""
+    while request.message["op"] != until:
+        request = link.send(Reply(*serve.respond(dict(request.message), dict(request.blobs))))
+    return request
+
+
+def test_a_change_that_was_made_is_followed_to_its_end(talk):
+    def push():
+        return move.push(talk.aim, talk.ground, Upto(None, True))
+
+    visit = Visit(trying.tried(talk.aim, talk.ground, push, ("demo",)), threading.Lock())
+    link = visit.talk()
+    request = answered(link, next(link), "import")
+
+    assert not visit.stop()
+    with pytest.raises(StopIteration) as caught:
+        link.send(Reply(*serve.respond(dict(request.message), dict(request.blobs))))
+    assert caught.value.value.document["import"]["imported"] == ["demo"]
+    assert not visit.writing
+    assert not visit.stop()
+
+
+def test_a_link_that_is_lost_within_an_import_asks_for_it_again(talk):
+    def push():
+        return move.push(talk.aim, talk.ground, Upto(None, True))
+
+    visit = Visit(trying.tried(talk.aim, talk.ground, push, ("demo",)), threading.Lock())
+    link = visit.talk()
+    answered(link, next(link), "import")
+    link.close()
+
+    assert visit.writing
+    assert talk.hold(visit.settle()).document["import"]["imported"] == ["demo"]
+    assert talk.asked == ["import"]
+
+
+def test_what_is_held_anyway_is_not_stopped(talk):
+    visit = Visit(undo.undo(talk.aim, talk.ground), threading.Lock(), anyway=True)
+
+    assert not visit.stop()
+    assert talk.hold(visit.talk()).document["message"] == "No receipt to undo"

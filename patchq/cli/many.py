@@ -13,13 +13,16 @@ from typing import Any
 import click
 
 from patchq.cli.plain import plain
+from patchq.conversation.restart import RESTART
 from patchq.errors import ExitCode
+from patchq.inventory.hostset import COMMAND, collapse
 from patchq.outcome import Outcome, Run, Word, exit_code
 from patchq.report import SCHEMA
 from patchq.transport.channel import AgentError
-from patchq.transport.hostset import COMMAND, collapse
 
 HEADINGS = ("HOST", "OUTCOME", "DETAIL")
+# What is told in full below the table.
+_WRONG = (Word.CONFLICT, Word.REFUSED, Word.TAKEN_BACK, Word.FAILED)
 # A command line as a host's name may be long; a detail longer than this has its rest below.
 _NAME_ROOM, _DETAIL_ROOM = 40, 100
 
@@ -35,7 +38,7 @@ def progress(total: int, *, changes: bool, quiet: bool) -> Iterator[Callable[[Ou
         yield lambda outcome: None
         return
     if not terminal:
-        yield lambda outcome: click.echo(plain(_line(outcome)), err=True)
+        yield _tell_line
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -60,14 +63,39 @@ def show(run: Run, verb: str, *, changes: bool, as_json: bool, quiet: bool) -> i
         click.echo(json.dumps(document(run, verb, code), indent=1))
         return code
     if changes:
-        rows = [(name(one.host), one.word.value, detail(one)) for one in run.outcomes]
-        click.echo(plain(table(HEADINGS, rows)))
+        click.echo(plain(_ended(run.outcomes)))
+        _tell_notes(run.outcomes)
     else:
         _answers(run.outcomes, quiet=quiet)
+    tell(run)
+    return code
+
+
+def _ended(outcomes: Sequence[Outcome]) -> str:
+    """Return a row for each host; its wave, where there are several."""
+    rows = [(name(one.host), one.word.value, detail(one)) for one in outcomes]
+    if len({one.wave for one in outcomes}) < 2:
+        return table(HEADINGS, rows)
+    waves = [(row[0], str(one.wave), *row[1:]) for row, one in zip(rows, outcomes, strict=True)]
+    return table((HEADINGS[0], "WAVE", *HEADINGS[1:]), waves)
+
+
+def _tell_notes(outcomes: Sequence[Outcome]) -> None:
+    """Say on stderr what hosts noted that were changed: a line for equal ones, restarts last."""
+    groups: dict[str, list[str]] = {}
+    for one in outcomes:
+        for note in one.report.notes if one.report and one.word is Word.DONE else ():
+            groups.setdefault(note.replace("\n", " "), []).append(one.host)
+    with contextlib.suppress(OSError):
+        for note in sorted(groups, key=lambda text: text.startswith(RESTART)):
+            click.echo(plain(f"{collapse(groups[note])}: {note}"), err=True)
+
+
+def tell(run: Run) -> None:
+    """Say on stderr what is to be noted, what went wrong, and how many hosts ended how."""
     with contextlib.suppress(OSError):  # stderr may have gone; the table has been told
         for note in (*run.notes, *_errors(run.outcomes), counts(run)):
             click.echo(plain(note), err=True)
-    return code
 
 
 def document(run: Run, verb: str, code: ExitCode) -> dict[str, Any]:
@@ -111,6 +139,8 @@ def detail(outcome: Outcome) -> str:
     """Return in a line what came of a host."""
     if outcome.error is not None:
         text = outcome.error.what
+    elif outcome.report is not None and outcome.report.document.get("why"):
+        text = str(outcome.report.document["why"])
     elif outcome.report is None:
         return ""
     elif conflicts := outcome.report.document.get("conflicts"):
@@ -128,12 +158,19 @@ def detail(outcome: Outcome) -> str:
 _TOPS = ("Now at patch", "No patches applied", "Would be at patch", "Would leave no patches")
 
 
+def _tell_line(outcome: Outcome) -> None:
+    if outcome.word is not Word.NOT_BEGUN:  # of those the table tells
+        click.echo(plain(_line(outcome)), err=True)
+
+
 def _line(outcome: Outcome) -> str:
     return f"{name(outcome.host)}: {outcome.word.value}: {detail(outcome)}".removesuffix(": ")
 
 
 def _entry(one: Outcome) -> dict[str, Any]:
     entry: dict[str, Any] = {"host": one.host, "outcome": one.word.value}
+    if one.wave is not None:
+        entry["wave"] = one.wave
     if one.report is not None:
         entry["report"] = one.report.to_json()
     if one.error is not None:
@@ -189,6 +226,6 @@ def _told(one: Outcome) -> str:
         texts = (one.error.what, f"why: {one.error.why}", f"mend: {mend(one)}")
         # What a host says begins no line of its own: it could be taken for another host's.
         return "\n".join("  " + "\n       ".join(text.split("\n")) for text in texts)
-    if one.word in (Word.CONFLICT, Word.REFUSED) and one.report is not None:
+    if one.word in _WRONG and one.report is not None:
         return "\n".join(f"  {line}" for note in one.report.notes for line in note.split("\n"))
     return ""

@@ -114,3 +114,18 @@ def test_a_run_that_was_stopped_says_so(shown):
 def test_what_a_host_says_cannot_drive_the_terminal(shown):
     _, out, err = shown(Outcome("gpu1", Word.DONE, Report(("\x1b[31mred",))), away("g\x1b2"))
     assert "\x1b" not in out + err
+
+
+def test_what_hosts_note_that_were_changed_is_told_restarts_last(shown):
+    cold, now = "torch.compile cache: cold", "restart needed: {} demo: started before this push"
+    hosts = [
+        Outcome(f"gpu{n}", Word.DONE, Report(("Now at patch a",), (cold, now.format(n)), {}))
+        for n in (1, 2)
+    ]
+    _, _, err = shown(*hosts, conflict("gpu3"))
+
+    assert err.splitlines()[:3] == [
+        f"gpu[1-2]: {cold}",
+        f"gpu1: {now.format(1)}",
+        f"gpu2: {now.format(2)}",
+    ]
