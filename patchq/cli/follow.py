@@ -2,121 +2,38 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import click
 
-from patchq.cli import places, run
-from patchq.report import Report
+from patchq.cli import fetching, places, run
 
 
 @click.command(short_help="Read a release's pristine text from the index")
-@click.argument("release", metavar="NAME==VERSION|WHEEL")
+@click.argument("release", metavar="NAME[==VERSION]|FILE")
 @click.option("--into", metavar="DIR", help="Lay the text out as a --target folder, too.")
 @click.option("--full", is_flag=True, help="Read the whole wheel and check the index's digest.")
+@fetching.source_options
 @run.json_option
-def fetch(release: str, into: str | None, full: bool, as_json: bool) -> int:
+def fetch(release: str, into: str | None, full: bool, **values: Any) -> int:
     """Read a release's pristine text from the index, or from a wheel file.
 
     Only the wheel's directory and its text files are read, by range requests;
     each is checked against the wheel's RECORD. The index, certificates and
-    proxies are pip's.
+    proxies are pip's. Where there is only a source distribution, its text is read
+    as far as its setup files say plainly where a build puts it; none is built.
+
+    With --from-host, --python or --target it is read from where it is installed: a
+    nightly or local build that no index keeps. Every file must be what RECORD
+    there says, and no patch may be on; it proves no more than that.
 
     \b
     Examples:
       patchq fetch vllm==0.16.0
       patchq fetch ./vllm-0.16.0-cp38-abi3-manylinux_2_31_x86_64.whl --into /tmp/tree
+      patchq fetch vllm --from-host gpu01
     """
-    from patchq.releases import fetch as fetching
-    from patchq.releases import layout
-    from patchq.releases.store import Store
-
-    root = places.cache() / "releases"
-    with _progress(full, quiet=as_json) as progress:
-        done = fetching.fetch(release, cache=root, full=full, progress=progress)
-    lines = [f"{done.distribution} {done.release}: {_how(done)}"]
-    document: dict[str, Any] = {
-        "verb": "fetch",
-        "distribution": done.distribution,
-        "release": done.release,
-        "tree": done.tree,
-        "files": done.files,
-        "wheel": done.wheel,
-        "wheel_size": done.wheel_size,
-        "bytes_read": done.bytes_read,
-        "requests": done.requests,
-        "verified": done.verified,
-        "already": done.already,
-    }
-    if into is not None:
-        target = Path(into).absolute()
-        with Store(done.distribution, root) as store:
-            count = layout.lay_out(store, done.release, target)
-        lines.append(f"{count} files laid out in {target}")
-        document |= {"into": str(target), "laid_out": count}
-    return run.show(Report(tuple(lines), done.notes, document), as_json)
-
-
-def _how(done: Any) -> str:
-    if done.already:
-        return f"{done.files} text files are here already (tree {done.tree[:12]})"
-    share = ""
-    if done.requests == 0:
-        return (
-            f"{done.files} text files from {done.wheel}\n  tree {done.tree[:12]}; {_against(done)}"
-        )
-    if done.wheel_size and done.bytes_read < done.wheel_size:
-        percent = 100 * done.bytes_read / done.wheel_size
-        share = f" ({percent:.1f} % of the wheel's {_mb(done.wheel_size)})"
-    return (
-        f"{done.files} text files, {_mb(done.bytes_read)} in {done.requests} requests{share}\n"
-        f"  tree {done.tree[:12]}; {_against(done)}"
-    )
-
-
-def _against(done: Any) -> str:
-    return {
-        "record": "each file equals the wheel's own RECORD, which proves consistency, not origin",
-        "wheel": "the whole wheel equals the index's digest",
-    }[done.verified]
-
-
-def _mb(count: int) -> str:
-    return f"{count / 1e6:.1f} MB"
-
-
-@contextmanager
-def _progress(full: bool, *, quiet: bool) -> Iterator[Callable[[int, int | None], None]]:
-    """Give a callback for whole downloads: a bar on a terminal, else one line."""
-    why = "as asked" if full else "the server has no ranges"
-    if quiet or not sys.stderr.isatty():
-        said = False
-
-        def once(done: int, total: int | None) -> None:
-            nonlocal said
-            if not said:
-                size = f" of {_mb(total)}" if total else ""
-                click.echo(f"Downloading the whole wheel{size}: {why}.", err=True)
-                said = True
-
-        yield once
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn(f"the whole wheel ({why})"),
-        BarColumn(),
-        DownloadColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    return fetching.fetch(release, into, full, values)
 
 
 @click.command(short_help="Carry a series to another release")
@@ -176,6 +93,9 @@ def range_diff(old: str, new: str, queue: str | None, as_json: bool) -> int:
 @click.argument("specifier", metavar="SPEC")
 @click.option("--queue", metavar="QUEUE", help="A queue's name or folder.")
 @click.option("-v", "--verbose", is_flag=True, help="Say why, below the table.")
+@click.option(
+    "--html", metavar="FILE", help="Write it as a page, too: a click on a word says why."
+)
 @run.json_option
 def forecast(as_json: bool, **asked: Any) -> int:
     """Say what each patch would meet on every release that SPEC (PEP 440) allows.
@@ -187,6 +107,7 @@ def forecast(as_json: bool, **asked: Any) -> int:
     Examples:
       patchq forecast vllm '>=0.15'
       patchq forecast vllm '>=0.16,<0.19' -v
+      patchq forecast vllm '>=0.15' --html forecast.html
     """
     from patchq.cli import forecasting
 

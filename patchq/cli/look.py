@@ -16,7 +16,9 @@ from patchq.conversation import names
 def status(verbose: bool, **values: Any) -> int:
     """Say what is installed where, which series fits, and what is applied.
 
-    Exit code 5 where a touched file drifted, or a transaction is interrupted.
+    Processes that started before the last change are named. Exit code 5 where a
+    touched file drifted, a transaction is interrupted, or processes of one server
+    differ.
     """
     return run(target_of(values), lambda aim: names.status(aim, verbose), record=True)
 
@@ -68,35 +70,6 @@ def previous(patch: str | None, **values: Any) -> int:
     return run(target_of(values), lambda aim: names.previous(aim, patch), record=True)
 
 
-@click.command(short_help="Name the files that a patch touches")
-@click.argument("patch", required=False)
-@click.option("-a", "every", is_flag=True, help="The files of all applied patches.")
-@target_options
-def files(patch: str | None, every: bool, **values: Any) -> int:
-    """Name the files that the top patch touches, or PATCH."""
-    return run(target_of(values), lambda aim: names.files(aim, patch, every), record=True)
-
-
-@click.command(short_help="Show what a patch changes, or what nobody recorded")
-@click.argument("file", nargs=-1)
-@click.option("-P", "patch", metavar="PATCH", help="An applied patch; the top one if not given.")
-@click.option("-z", "pending", is_flag=True, help="Edits that are in no patch.")
-@target_options
-def diff(file: tuple[str, ...], patch: str | None, pending: bool, **values: Any) -> int:
-    """Show what the top patch changes, or the patch of -P, or with -z all drift.
-
-    \b
-    Examples:
-      patchq diff -P 30-speculative-kimi-k2
-      patchq diff -z vllm/config/speculative.py
-    """
-    from patchq.conversation import show
-
-    return run(
-        target_of(values), lambda aim: show.show_diff(aim, patch, pending, file), record=True
-    )
-
-
 @click.command(short_help="Show the environment's receipts")
 @target_options
 def log(**values: Any) -> int:
@@ -105,9 +78,9 @@ def log(**values: Any) -> int:
     Exit code 5 where the ledger is cut or edited: a line that does not follow the
     one before it, or patches that are on by a receipt that is not there.
     """
-    from patchq.conversation import show
+    from patchq.conversation import ledger
 
-    return run(target_of(values), show.log, record=True)
+    return run(target_of(values), ledger.log, record=True)
 
 
 @click.command(short_help="Judge the post-conditions on what is there")
@@ -118,9 +91,9 @@ def check(patch: str | None, **values: Any) -> int:
 
     Exit code 0 where all that speak of this release hold, 1 where one fails.
     """
-    from patchq.conversation import show
+    from patchq.conversation import checking
 
-    return run(target_of(values), lambda aim: show.check(aim, patch))
+    return run(target_of(values), lambda aim: checking.check(aim, patch))
 
 
 @click.command(short_help="Show which patches touch the same lines")
@@ -152,8 +125,6 @@ COMMANDS = {
     "top": top,
     "next": next_,
     "previous": previous,
-    "files": files,
-    "diff": diff,
     "overlap": overlap,
     "log": log,
     "check": check,

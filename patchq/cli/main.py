@@ -14,19 +14,39 @@ import traceback
 from collections.abc import Sequence
 
 import click
+from click.shell_completion import CompletionItem
 
 from patchq import __version__
 from patchq.cli.plain import plain
-from patchq.errors import ExitCode, Interrupted, PatchqError
+from patchq.errors import ExitCode, Interrupted, PatchqError, QuiltError
 from patchq.report import SCHEMA
 
+# What a shell sets that asks for what may follow (`patchq.cli.completing`).
+COMPLETE = "_PATCHQ_COMPLETE"
 # Heading -> verb -> (module, one line). The order is the order of --help.
 VERBS: dict[str, dict[str, tuple[str, str]]] = {
     "Make patches": {
+        "new": ("making", "Begin a patch on top of those that are on"),
+        "add": ("making", "Give files to the top patch, to be edited"),
+        "remove": ("making", "Take files out of the top patch"),
+        "edit": ("making", "Give files to the top patch and open them in an editor"),
+        "refresh": ("making", "Write the top patch anew from what was edited"),
+        "fold": ("importing", "Put a patch from stdin into the top patch"),
+        "fork": ("arranging", "Go on with a copy of the top patch"),
+        "revert": ("making", "Undo edits that are not in the patch yet"),
+        "header": ("headers", "Show or change the header of a patch"),
+        "shell": ("shelling", "Run a command; what it changes goes into the top patch"),
         "sketch": ("make", "Draft the post-condition that a patch implies"),
     },
     "Arrange the queue": {
+        "init": ("beginning", "Make a queue for an installed distribution"),
         "queues": ("arrange", "List the queues in sight and their releases"),
+        "import": ("importing", "Bring patches from elsewhere into the series"),
+        "rename": ("arranging", "Give a patch another name"),
+        "delete": ("arranging", "Take a patch out of the series"),
+        "float": ("ordering", "Move a patch up, above those that are on"),
+        "sink": ("ordering", "Move a patch down, below another or to the bottom"),
+        "export": ("exchange", "Give the series to git, to mail, or as one diff"),
         "lint": ("arrange", "Judge a queue's series on its pristine releases"),
     },
     "Move along it": {
@@ -44,8 +64,14 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "top": ("look", "Name the top patch"),
         "next": ("look", "Name the next patch to apply"),
         "previous": ("look", "Name the patch below the top"),
-        "files": ("look", "Name the files that a patch touches"),
-        "diff": ("look", "Show what a patch changes, or what nobody recorded"),
+        "files": ("looking", "Name the files that a patch touches"),
+        "patches": ("looking", "Name the patches that touch a file"),
+        "diff": ("looking", "Show what a patch changes, or what is in no patch yet"),
+        "show": ("looking", "Show a patch: its place, header, sketch and diff"),
+        "annotate": ("looking", "Show which patch brought each line of a file"),
+        "snapshot": ("looking", "Remember a plain tree, for diff --snapshot"),
+        "grep": ("searching", "Search the files of a plain tree"),
+        "graph": ("looking", "Draw which patches need which"),
         "overlap": ("look", "Show which patches touch the same lines"),
         "log": ("look", "Show the environment's receipts"),
         "check": ("look", "Judge the post-conditions on what is there"),
@@ -57,7 +83,13 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "range-diff": ("follow", "Show how the series of two releases differ"),
     },
     "Reach hosts": {
+        "hosts": ("hosts", "Show which hosts a selection means, and from where"),
         "audit": ("reach", "Say in a word how each environment stands"),
+        "capture": ("restoring", "Make a patch of what was edited by hand"),
+        "restore": ("restoring", "Put edited files back as they should be"),
+    },
+    "In your shell": {
+        "completion": ("completing", "Print the completion script of a shell"),
     },
 }
 HOME = {verb: module for verbs in VERBS.values() for verb, (module, _) in verbs.items()}
@@ -68,6 +100,13 @@ QUILT = """
     new next patches pop previous push refresh remove rename revert series setup shell
     snapshot top unapplied upgrade
 """.split()
+
+# Verbs of quilt that patchq has not, and what is there instead.
+_ELSEWHERE = {
+    "mail": "patchq export --mbox FILE writes the mails, and git send-email sends them",
+    "setup": "unpack the sources with the packager's own tool, then: patchq push -a --tree DIR",
+    "upgrade": "its records have one format only; there is nothing to upgrade",
+}
 
 
 class Verbs(click.Group):
@@ -88,7 +127,21 @@ class Verbs(click.Group):
                 mend="run it again",
             ) from error
         command: click.Command = module.COMMANDS[name]
+        if COMPLETE in os.environ:
+            from patchq.cli import completing
+
+            completing.equip(name, command)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the verbs that begin as what is typed, and options."""
+        lines = {verb: line for some in VERBS.values() for verb, (_, line) in some.items()}
+        fits = [
+            CompletionItem(verb, help=line)
+            for verb, line in lines.items()
+            if verb.startswith(incomplete)
+        ]
+        return [*fits, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, HOME))
@@ -118,6 +171,8 @@ def full_verb(word: str) -> str:
         return fits[0]
     if len(fits) > 1:
         raise click.UsageError(f"'{word}' is ambiguous: {', '.join(sorted(fits))}.")
+    if fits and fits[0] in _ELSEWHERE:
+        raise click.UsageError(f"patchq has no verb '{fits[0]}': {_ELSEWHERE[fits[0]]}.")
     if fits:
         raise click.UsageError(f"'{fits[0]}' is a verb of quilt that patchq does not have yet.")
     raise click.UsageError(f"No such verb '{word}'; 'patchq --help' lists them.")
@@ -136,10 +191,17 @@ def cli() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb and return what the shell is told."""
+    if COMPLETE in os.environ:
+        return _complete(os.environ[COMPLETE])
     args = list(sys.argv[1:] if argv is None else argv)
     as_json = "--json" in args
     try:
         code = cli.main(args, prog_name="patchq", standalone_mode=False)
+    except QuiltError as error:
+        if error.brief and not as_json:
+            click.echo(plain(error.what), err=True)
+            return error.exit_code
+        return _say(as_json, error.what, error.why, error.mend, error.exit_code)
     except PatchqError as error:
         return _say(as_json, error.what, error.why, error.mend, error.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -161,6 +223,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 def script() -> None:
     """Be the console script."""
     sys.exit(main())
+
+
+def _complete(instruction: str) -> int:
+    """Answer a shell; what can not be told is no message on a line that is being typed."""
+    from patchq.cli import completing
+
+    try:
+        return completing.answer(cli, instruction)
+    except Exception:
+        return ExitCode.FAILED
 
 
 def _say(as_json: bool, what: str, why: str, mend: str, code: ExitCode) -> int:

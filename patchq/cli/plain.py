@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
+
+import click
+
+from patchq.errors import PatchqError
 
 # C0 and C1 controls but for newline and tab, which a terminal may act on.
 _CONTROLS = {
@@ -37,3 +42,22 @@ def line(text: str) -> str:
         '1.0\\\\nhonest: done'
     """
     return plain(text.translate(_BREAKS))
+
+
+def put(text: str) -> None:
+    """Print an answer.
+
+    Raises:
+        PatchqError: stdout takes no more, as on a full disk.
+    """
+    try:
+        click.echo(text, color=True)  # whoever made the text has settled its colours
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        sys.stdout = None  # or Python flushes it again at the end
+        raise PatchqError(
+            "the answer could not be written to stdout; what the verb did is done",
+            why=error.strerror or str(error),
+            mend="patchq status",
+        ) from error

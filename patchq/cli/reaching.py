@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +12,17 @@ from patchq.errors import UsageError
 
 if TYPE_CHECKING:
     from patchq import fleet
+    from patchq.cli.selecting import Selection
+    from patchq.transport.become import Become
 
 JOBS = 32
 OPTIONS = (
+    click.option(
+        "--inventory",
+        metavar="FILE",
+        multiple=True,
+        help="A hosts.toml, or an inventory of Ansible's, in the place of those in sight.",
+    ),
     click.option(
         "-j",
         "--jobs",
@@ -49,6 +55,7 @@ class Reach:
     ask: bool
     handle: int | None
     accept_new: bool
+    inventory: tuple[str, ...] = ()
 
     @classmethod
     def take(cls, values: dict[str, Any], *, remote: bool) -> Reach:
@@ -58,7 +65,7 @@ class Reach:
             UsageError: one of them is given where no host is named.
         """
         names = ("jobs", "sudo", "sudo_user", "ask_sudo_password", "sudo_password_fd")
-        reach = cls(*(values.pop(name) for name in (*names, "accept_new")))
+        reach = cls(*(values.pop(name) for name in (*names, "accept_new", "inventory")))
         if not remote and reach.become:
             raise UsageError(
                 "sudo is for hosts, and none is named",
@@ -72,13 +79,27 @@ class Reach:
         """True where the agent is to work as another user."""
         return bool(self.sudo or self.user or self.ask or self.handle is not None)
 
-    def options(self, python: str | None, *, writing: bool) -> fleet.Options:
+    def options(self, python: str | None, selection: Selection, *, writing: bool) -> fleet.Options:
         """Return what the fleet is to know; asks for a password where that is wanted."""
         from patchq import fleet
+
+        password = self._password()
+        become = self.become_of(None, password)
+        ways = {
+            host: selection.way(host, python, self.become_of(known.settings.become, password))
+            for host, known in selection.known.items()
+        }
+        return fleet.Options(python, self.jobs, writing, become, self.accept_new, ways=ways)
+
+    def become_of(self, said: bool | str | None, password: str | None = None) -> Become | None:
+        """Return whom the agent is to be on a host of which the inventory says `said`."""
         from patchq.transport.become import Become
 
-        become = Become(self.user, self._password()) if self.become else None
-        return fleet.Options(python, self.jobs, writing, become, self.accept_new)
+        if self.sudo or self.user:
+            return Become(self.user, password)
+        if said is None:
+            return Become(None, password) if self.become else None
+        return Become(None if said is True else said, password) if said else None
 
     def _password(self) -> str | None:
         if self.handle is not None:
@@ -94,18 +115,6 @@ class Reach:
                 mend="patchq VERB -H HOST --sudo-password-fd 3 3< FILE",
             )
         return getpass.getpass("sudo's password on the hosts: ", stream=sys.stderr)
-
-
-def hosts(named: Sequence[str]) -> tuple[str, ...]:
-    """Return the hosts that the user's ``-H`` options mean."""
-    from patchq.transport import hostset
-
-    known: tuple[str, ...] = ()
-    if any(set(spec) & set("*?") for spec in named):
-        from patchq.transport.route import Surroundings
-
-        known = Surroundings.read(os.environ).config.names
-    return hostset.expand(named, known)
 
 
 def _read(handle: int) -> str:

@@ -1,4 +1,4 @@
-"""From a command line to a report: the options that every verb has, and its run."""
+"""From a command line to a report: a verb's run on all that its target means."""
 
 from __future__ import annotations
 
@@ -7,97 +7,29 @@ import re
 import shlex
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from patchq.cli import many, places, reaching
-from patchq.cli.plain import plain
+from patchq.cli import many, places, rolling
+from patchq.cli.plain import plain, put
+from patchq.cli.target import Target as Target  # what a verb needs of a command line, in one place
+from patchq.cli.target import json_option as json_option
+from patchq.cli.target import target_of as target_of
+from patchq.cli.target import target_options as target_options
 from patchq.conversation.view import Aim, Shared
-from patchq.errors import ExitCode, Interrupted, PatchqError, UsageError
-from patchq.outcome import Outcome, Run, word_for, word_of
-from patchq.report import Report
+from patchq.errors import ExitCode, Interrupted, PatchqError, QuiltError, UsageError
+from patchq.outcome import Outcome, Run, named, word_for, word_of
+from patchq.report import Report, brief
 from patchq.transport.channel import Conversation
 
-F = TypeVar("F", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from patchq.queue.store import Queue
 
-# The verbs that have the options of `target_options`, as a mend names them.
-_VERBS = re.compile(
-    r"\bpatchq (push|pop|goto|undo|recover|status|series|diff|log|check|audit|VERB)\b"
-    r"(?! (--python|--target|-H))"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The environments that the user named, how to reach them, and how to answer.
-
-    `hosts` is empty for the environment here; `several` is true where the user named
-    more than one host, or a pattern that might be more.
-    """
-
-    python: str | None
-    target: str | None
-    hosts: tuple[str, ...]
-    several: bool
-    queue: str | None
-    as_json: bool
-    reach: reaching.Reach
-
-    def aimed(self, mend: str, host: str = "") -> str:
-        """Return a command to type with this target's options, so that it means this target."""
-        named = None if "--queue" in mend else self.queue
-        options = {
-            "--python": self.python,
-            "--target": self.target,
-            "-H": host,
-            "--queue": named,
-        }
-        words = [f" {name} {shlex.quote(value)}" for name, value in options.items() if value]
-        return _VERBS.sub(lambda found: found[0] + "".join(words), mend)
-
-
-def target_options(function: F) -> F:
-    """Add the options of every verb that looks at an environment."""
-    for option in reversed(
-        (
-            click.option("--python", metavar="PATH", help="The environment's interpreter."),
-            click.option(
-                "--target", metavar="DIR", help="A folder made by pip --target or fetch --into."
-            ),
-            click.option(
-                "-H",
-                "--host",
-                metavar="HOST",
-                multiple=True,
-                help="user@host[:port], names of ~/.ssh/config, lists and ranges "
-                "(gpu[01-64],!gpu07), or 'command:docker exec -i NAME sh -c'.",
-            ),
-            *reaching.OPTIONS,
-            click.option("--queue", metavar="QUEUE", help="A queue's name or folder."),
-            json_option,
-        )
-    ):
-        function = option(function)
-    return function
-
-
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Answer with one JSON document."
-)
-
-
-def target_of(values: dict[str, Any]) -> Target:
-    """Take the options of `target_options` out of a command's values."""
-    named = values.pop("host")
-    python, target, queue, as_json = (
-        values.pop(name) for name in ("python", "target", "queue", "as_json")
-    )
-    reach = reaching.Reach.take(values, remote=bool(named))
-    hosts = reaching.hosts(named)
-    return Target(python, target, hosts, hosts != named[:1], queue, as_json, reach)
+# Lines that say what to type.
+_TYPED = re.compile(r"mend: |[`']patchq ")
 
 
 def run(
@@ -107,10 +39,12 @@ def run(
     writing: bool = False,
     quiet: bool = False,
     record: bool = False,
+    printer: Callable[[Report], int] | None = None,
 ) -> int:
     """Hold a verb's conversation with the target and show its report.
 
-    `record`: the verb can do with what the environment records, without a queue.
+    `record`: the verb can do with what the environment records, without a queue. `printer`
+    shows one environment's report in another way than `show`, but for JSON.
     """
     done = outcomes(target, make, writing=writing, quiet=quiet, record=record)
     if target.several:
@@ -122,10 +56,20 @@ def run(
     if one.error is not None:
         if done.interrupted:
             one.error.exit_code = ExitCode.INTERRUPTED
-        raise one.error
+        raise told(target, one.error)
     assert one.report is not None
-    code = show(one.report, target.as_json, quiet=quiet)
+    if printer is None or target.as_json:
+        code = show(one.report, target.as_json, quiet=quiet)
+    else:
+        code = printer(one.report)
     return ExitCode.INTERRUPTED if done.interrupted else code
+
+
+def told(target: Target, error: PatchqError) -> PatchqError:
+    """Return an error as the target's user is told it: a script on a plain tree as by quilt."""
+    if isinstance(error, QuiltError) and target.tree is not None:
+        error.brief = not sys.stderr.isatty()
+    return error
 
 
 def outcomes(
@@ -148,6 +92,8 @@ def outcomes(
         return _outcomes(target, make, shared, writing=writing, quiet=quiet, record=record)
     except KeyboardInterrupt as error:
         raise _interrupted(shared.asked) from error
+    finally:
+        shared.holds.release()
 
 
 def _interrupted(asked: bool) -> Interrupted:
@@ -170,8 +116,13 @@ def _outcomes(
     quiet: bool,
     record: bool,
 ) -> Run:
-    queues = places.queues(target.queue, needed=not record)
     where = target.target
+    if target.tree is not None:
+        root = places.tree(target.tree)
+        where = str(root)
+        queues: tuple[Queue, ...] = (places.tree_queue(root),)
+    else:
+        queues = places.queues(target.queue, needed=not record)
     if where is not None:
         where = _elsewhere(where) if target.hosts else str(_folder(where))
     aim = Aim(
@@ -179,37 +130,33 @@ def _outcomes(
         places.cache,
         name=queues[0].name if target.queue is not None and queues else target.queue,
         target=where,
-        explicit=target.python is not None or target.target is not None,
+        explicit=target.python is not None or where is not None,
         remote=bool(target.hosts),
         several=len(target.hosts) > 1,
+        tree=target.tree is not None,
         shared=shared,
     )
     if target.hosts:
-        from patchq import fleet
-
-        options = target.reach.options(target.python, writing=writing)
         silent = quiet or not target.several or target.as_json
-        total = len(target.hosts)
-        done = None
-        try:
-            with many.progress(total, changes=writing, quiet=silent) as tell:
-                done = fleet.hold(target.hosts, lambda: make(aim), options, tell)
-        except OSError:  # stderr has gone: the outcomes are still told
-            if done is None:
-                raise
+        done = rolling.hold(target, make, aim, writing=writing, silent=silent)
     else:
         done = Run((_here(target, make(aim), writing),))
-    return replace(done, outcomes=tuple(_aimed(target, one) for one in done.outcomes))
+        if target.tree is not None and writing and done.outcomes[0].error is None:
+            places.remember(root, queues[0])
+    outcomes = tuple(_aimed(target, one) for one in named(done.outcomes))
+    return replace(done, outcomes=outcomes, notes=(*target.meant.notes, *done.notes))
 
 
 def _aimed(target: Target, one: Outcome) -> Outcome:
     """Return an outcome whose commands to type mean the environment that it is about."""
     if one.error is not None:
         one.error.mend = target.aimed(one.error.mend, one.host)
+        if isinstance(one.error, QuiltError):  # quilt puts what to type into its one line
+            one.error.what = target.aimed(one.error.what, one.host)
     if one.report is None:
         return one
     lines, notes = (
-        tuple(target.aimed(line, one.host) if "mend: " in line else line for line in some)
+        tuple(target.aimed(line, one.host) if _TYPED.search(line) else line for line in some)
         for some in (one.report.lines, one.report.notes)
     )
     return replace(one, report=replace(one.report, lines=lines, notes=notes))
@@ -241,7 +188,8 @@ def _here(target: Target, conversation: Conversation[Report], writing: bool) -> 
     from patchq.transport import local
 
     try:
-        own = places.own_python() if target.target is not None else None
+        folder = target.target is not None or target.tree is not None
+        own = places.own_python() if folder else None
         python = target.python or own or places.interpreter()
         if Path(python).is_dir():
             inside = next((p for p in ("bin/python", "python") if Path(python, p).exists()), "")
@@ -262,33 +210,18 @@ def show(report: Report, as_json: bool, *, quiet: bool = False) -> int:
     if hasattr(out, "reconfigure"):
         out.reconfigure(errors="surrogateescape")
     if as_json:
-        _print(json.dumps(report.to_json(), indent=1))
+        put(json.dumps(report.to_json(), indent=1))
         return report.exit_code
     lines = report.lines
     if quiet:  # quilt -q: no file names, no blank lines
-        lines = tuple(
-            line
-            for line in lines
-            if line and not line.startswith(("patching file ", "Restoring ", "would change "))
-        )
-    raw = report.document.get("verb") == "diff" and not out.isatty()  # a patch for a file or pipe
+        lines = brief(lines)
+    asis = report.document.get("verb") in ("diff", "header", "export")
+    raw = asis and not out.isatty()  # a patch for a file or pipe
+    for warning in report.warnings:
+        click.echo(plain(warning), err=True)
     if lines:
         text = "\n".join(lines)
-        _print(text if raw else plain(text))
+        put(text if raw else plain(text))
     for note in report.notes:
         click.echo(plain(note), err=True)
     return report.exit_code
-
-
-def _print(text: str) -> None:
-    try:
-        click.echo(text)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        sys.stdout = None  # or Python flushes it again at the end
-        raise PatchqError(
-            "the answer could not be written to stdout; what the verb did is done",
-            why=error.strerror or str(error),
-            mend="patchq status",
-        ) from error

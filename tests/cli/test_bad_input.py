@@ -274,8 +274,9 @@ def test_a_mend_means_the_same_environment(world):
     done = world.here("pop")
 
     here = f"--target {world.site} --queue {world.queue}"
-    assert f"  mend: patchq diff {here} -z | patch -R -p1 -d {world.site}" in done.stderr
-    mend = done.stderr.split("mend: ")[1].split("   #")[0]
+    assert f"  mend: patchq refresh {here} 10-pi.patch   # keeps the edit there; " in done.stderr
+    assert f"; patchq diff {here} -z | patch -R -p1 -d {world.site}" in done.stderr
+    mend = done.stderr.split("keeps the edit there; ")[1].split("   #")[0]
     subprocess.run(
         ["sh", "-c", mend.replace("patchq", f"{sys.executable} -m patchq")],
         check=True,

@@ -22,9 +22,9 @@ def test_the_names_are_bare_one_a_line(world):
     assert world.here("next").stdout == "30-text.patch\n"
     assert world.here("previous").stdout == "10-pi.patch\n"
     assert world.here("series", "-v").stdout == "+ 10-pi.patch\n= 20-foot.patch\n  30-text.patch\n"
-    assert world.here("files").stdout == "demo/shapes.py\ndemo/more.py\n"
+    assert world.here("files").stdout == "demo/more.py\ndemo/shapes.py\n"
     assert world.here("files", "30-text").stdout == "demo/data.txt\n"
-    assert world.here("files", "-a").stdout == "demo/more.py\ndemo/shapes.py\n"
+    assert world.here("files", "-a").stdout == "demo/shapes.py\ndemo/more.py\ndemo/shapes.py\n"
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,12 @@ def test_a_prefix_that_is_unique_among_quilts_verbs_keeps_quilts_meaning(word, v
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("p", "'p' is ambiguous: pop, previous, push."),
-        ("ref", "'refresh' is a verb of quilt that patchq does not have yet."),
+        ("p", "'p' is ambiguous: patches, pop, previous, push."),
+        (
+            "setu",
+            "patchq has no verb 'setup': unpack the sources with the packager's own tool, then: "
+            "patchq push -a --tree DIR.",
+        ),
         ("frobnicate", "No such verb 'frobnicate'; 'patchq --help' lists them."),
     ],
 )
