@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from patchq.engine import apply, draft, sketch
 from patchq.engine.takeback import Back, Guard
 from patchq.errors import ExitCode, PatchqError, UsageError
 from patchq.model import Patch
+from patchq.queue import editing
 from patchq.queue import store as queues
 from patchq.releases import store as releases
 from patchq.report import Report
@@ -45,9 +47,8 @@ def drafted(
         guards = found.guards
         if found.text:
             guards = tuple(back.guards(sketch.load(text, name=label)))
-    if write and found.text:
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(text)
+        if write and found.text:
+            _write(queue, path, text, store)
     done = path if write and found.text else None
     report = _report(queue, release, patch, text, guards, done)
     if not write or found.text:
@@ -55,6 +56,29 @@ def drafted(
     why = back.nature or "the diff brings nothing that is false below it and true above"
     said = f"{path} not written: {'no sketch can speak of it: ' if back.nature else ''}{why}"
     return replace(report, lines=(), notes=(*report.notes, said))
+
+
+def _write(queue: queues.Queue, path: Path, text: bytes, store: releases.Store) -> None:
+    """Write the sketch, and the locks that were up to date: a push needs no lint then."""
+    locked = [one for one in queue.releases if store.has(one) and _is_locked(queue, one)]
+    for release in locked:
+        editing.check(queue, release)
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(text)
+    for release in locked:
+        edit = editing.Edit(queue, release, queues.series(queue, release))
+        editing.write(edit, functools.partial(_read, store, release))
+
+
+def _is_locked(queue: queues.Queue, release: str) -> bool:
+    try:
+        return queues.verify(queue, release) is None
+    except PatchqError:  # a file of the series can not be read; lint says which
+        return False
+
+
+def _read(store: releases.Store, release: str, path: str) -> apply.File | None:
+    return store.read_many(release, (path,)).get(path)
 
 
 def _patch(queue: queues.Queue, name: str, release: str | None) -> tuple[str, Patch]:

@@ -34,6 +34,15 @@ class PatchqError(Exception):
         self.what, self.why, self.mend = what, why, mend
 
 
+class QuiltError(PatchqError):
+    """What quilt would not do, either, said in its words; nothing was changed.
+
+    `brief` is set on a plain tree where a program reads along: it is told quilt's line alone.
+    """
+
+    brief = False
+
+
 class UsageError(PatchqError):
     """The command line or a file of the user's names something that is not there."""
 

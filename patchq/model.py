@@ -231,7 +231,10 @@ class Installed:
 
 @dataclass(frozen=True, slots=True)
 class AppliedPatch:
-    """One patch of the recorded stack; `options` are the lock's (``-p0 -R``)."""
+    """One patch of the recorded stack; `options` are the lock's (``-p0 -R``).
+
+    `forced`: only a part of it went on, so it is to be refreshed before the stack moves.
+    """
 
     queue: str
     patch: str
@@ -240,10 +243,13 @@ class AppliedPatch:
     changes: tuple[PathChange, ...]
     options: str = ""
     receipt: str = ""
+    forced: bool = False
 
     def to_json(self) -> dict[str, object]:
         """Return the entry as state.json has it."""
+        forced = {"forced": True} if self.forced else {}
         return {
+            **forced,
             "queue": self.queue,
             "patch": self.patch,
             "release": self.release,

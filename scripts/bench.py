@@ -207,7 +207,7 @@ aim = view.Aim((store.open(Path(queue)),), places.cache, Path(queue).name, targe
 verb = {"push": move.push, "pop": move.pop}[verb]
 start = time.perf_counter()
 ground = commit.Ground("bench", "bench", Heads(aim.queues))
-run = fleet.hold(["bench"], lambda: verb(aim, ground, Upto(None, True)), fleet.Options())
+run = fleet.hold(["bench"], lambda host: verb(aim, ground, Upto(None, True)), fleet.Options())
 print(time.perf_counter() - start, int(run.outcomes[0].report.exit_code))
 """
 

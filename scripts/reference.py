@@ -37,6 +37,8 @@ VARIABLES = {
     "the user's state folder (`~/.local/state`, `XDG_STATE_HOME`).",
     "PATCHQ_QUEUES": "Folders that hold queues, separated as in `PATH`; they are asked after the "
     "nearest `queues/` upwards, and before the ready-made ones.",
+    "PATCHQ_HOSTS": "Files that say which hosts there are (`hosts.toml`), separated as in `PATH`; "
+    "asked after the nearest `hosts.toml` upwards, and before `~/.config/patchq/hosts.toml`.",
     "VIRTUAL_ENV": "The active environment; without it `python3` on `PATH`.",
     "SSH_AUTH_SOCK": "The SSH agent whose keys are offered.",
     "PIP_*, UV_*, *_PROXY, NETRC": "Where `fetch` reads from; as pip and uv have them.",
@@ -72,24 +74,30 @@ def _contents() -> str:
 def _shared(table: main.Verbs, ctx: click.Context) -> list[str]:
     """Return the options that every verb has which looks at an environment."""
 
-    @run.target_options
-    def none() -> None:
-        """Nothing."""
-
-    command = click.command("verb", context_settings=table.context_settings)(none)
-    names = {parameter.name for parameter in command.params}
+    command = _bare(table)
+    names = _names(command)
     lines = _options(command, ctx, names | {"help"})
-    having = [
-        verb
-        for verb in main.HOME
-        if names <= {parameter.name for parameter in _command(table, ctx, verb).params}
-    ]
+    having = [verb for verb in main.HOME if names <= _names(_command(table, ctx, verb))]
     rest = [f"`{verb}`" for verb in main.HOME if verb not in having]
     return [
         "## Options of most verbs\n",
         f"All verbs but {', '.join(rest[:-1])} and {rest[-1]} have them.\n",
         f"```\n{lines}```\n",
     ]
+
+
+def _bare(table: main.Verbs) -> click.Command:
+    """Return a command that has no options of its own."""
+
+    @run.target_options
+    def none() -> None:
+        """Nothing."""
+
+    return click.command("verb", context_settings=table.context_settings)(none)
+
+
+def _names(command: click.Command) -> set[str]:
+    return {parameter.name or "" for parameter in command.params}
 
 
 def _command(table: main.Verbs, ctx: click.Context, verb: str) -> click.Command:
@@ -100,8 +108,7 @@ def _command(table: main.Verbs, ctx: click.Context, verb: str) -> click.Command:
 
 def _verb(table: main.Verbs, ctx: click.Context, verb: str) -> str:
     command = _command(table, ctx, verb)
-    names = {parameter.name for parameter in command.params}
-    common = {"python", "target", "host", "queue", "as_json"}
+    names, common = _names(command), _names(_bare(table))
     own = (names - common if common <= names else names) - {"help"}
     with click.Context(command, parent=ctx, info_name=verb) as mine:
         usage = command.get_usage(mine).removeprefix("Usage: ")

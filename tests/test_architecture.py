@@ -13,6 +13,7 @@ OLDEST_REMOTE_PYTHON = (3, 8)
 HEAVY = {
     "asyncio",
     "asyncssh",
+    "jinja2",
     "libcst",
     "rich",
     "urllib3",

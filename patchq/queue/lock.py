@@ -30,6 +30,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NoReturn
 
 from patchq.engine import apply
@@ -115,6 +116,13 @@ def stale(lock: Lock, series: Series) -> str | None:
             for patch in series.patches
         ],
     )
+
+
+def covers(lock: Lock, series: Series, count: int) -> bool:
+    """Return whether the lock is of the lowest `count` patches of the series, as they are."""
+    part = min(count, len(lock.patches))
+    lowest = replace(series, patches=series.patches[: len(lock.patches)])
+    return part == count and stale(lock, lowest) is None
 
 
 def compare(lock: Lock, found: Sequence[tuple[str, str, Sha256, Sha256 | None]]) -> str | None:

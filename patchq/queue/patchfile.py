@@ -18,11 +18,13 @@ Version 1. The diff is `patchq.engine.diff`'s.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 from patchq.engine import diff, lines
 from patchq.errors import UsageError
-from patchq.model import Patch
+from patchq.model import FileDiff, Patch
 from patchq.queue import reading
 
 _FIELD = re.compile(r"([A-Za-z][A-Za-z0-9-]*):(?:[ \t]+(.*)|)$")
@@ -38,8 +40,11 @@ def load(
     reverse: bool = False,
     sketch: bytes | None = None,
     sketch_name: str = "",
+    exists: Callable[[str], bool] | None = None,
 ) -> Patch:
     """Return the patch at `path`, read whole; `name` is its name in the series.
+
+    `exists` tells which files there are, for a diff that has two names; None for all.
 
     Raises:
         UsageError: there is no such file.
@@ -47,8 +52,17 @@ def load(
     """
     name = path.name if name is None else name
     text = read(path, name)
-    header, diffs = diff.parse(text, name=name, strip=strip)
+    if exists is None:
+        header, diffs = _parsed(text, name=name, strip=strip)
+    else:
+        header, diffs = diff.parse(text, name=name, strip=strip, exists=exists)
     return Patch(name, text, header, diffs, strip, reverse, sketch, sketch_name)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: bytes, *, name: str, strip: int) -> tuple[bytes, tuple[FileDiff, ...]]:
+    """Parse a patch once: a verb that edits a series reads all of it several times."""
+    return diff.parse(text, name=name, strip=strip)
 
 
 def read(path: Path, name: str) -> bytes:

@@ -104,6 +104,27 @@ def parse(data: bytes, *, name: str = "series") -> SeriesFile:
     return SeriesFile(tuple(raw), tuple(seen.values()))
 
 
+def named(name: str, what: str) -> str:
+    """Return the name of a new patch, where a series can have it; `what` is for messages.
+
+    Raises:
+        SeriesError: it would read as something else, or is a file's of the queue itself.
+        UnsafePath: it leads out of the series' folder.
+    """
+    found: tuple[SeriesEntry, ...] = ()
+    if not name.startswith("-") and not re.search(r"\s", name):
+        found = parse(f"{name}\n".encode("utf-8", "surrogateescape"), name=what).entries
+    own = name in ("series", "series.lock") or name.endswith(".pyi")
+    if [one.name for one in found] == [name] and not own:
+        return name
+    raise SeriesError(
+        f"{name!r} can not be {what}",
+        why="a name is one word, without # at its start; "
+        "series, series.lock and *.pyi are the queue's own",
+        mend="choose another, such as 10-fix.patch",
+    )
+
+
 def _entry(text: str, number: int, source: str) -> SeriesEntry | None:
     """Return what one line says, None for a comment or a blank one."""
     if text.startswith("#") or not text.strip(" \t"):

@@ -7,6 +7,7 @@ A queue is a folder with a `queue.toml`, one folder per release with its `series
     summary = "what it is for"             # required
     owner = "Who <who@example.org>"
     upstream = ["https://..."]             # where upstream talks of it
+    imports = ["package.module"]           # what push --check-import imports
 
     [patches.50-eagle-bare-language-model] # a patch's name without .patch
     for = "<0.16"                          # PEP 440: the releases that need it
@@ -38,7 +39,10 @@ SHARED = "post"
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A queue of patches for one distribution; `releases` have a series each, oldest first."""
+    """A queue of patches for one distribution; `releases` have a series each, oldest first.
+
+    `listing` is the name of a series' file, which only a plain tree has otherwise.
+    """
 
     name: str
     folder: Path
@@ -48,6 +52,8 @@ class Queue:
     upstream: tuple[str, ...] = ()
     patches: Mapping[str, table.PatchNote] = field(default_factory=dict)
     releases: tuple[str, ...] = ()
+    listing: str = "series"
+    imports: tuple[str, ...] = ()
 
     def needs(self, stem: str, release: str) -> bool:
         """Return whether `release` needs the patch of that name (without ``.patch``)."""
@@ -81,6 +87,25 @@ def shipped() -> list[Path]:
         return [Path(folder) for folder in importlib.import_module("patchq.queues").__path__]
     except ModuleNotFoundError:
         return [Path(__file__).parents[2] / "queues"]
+
+
+def is_shipped(queue: Queue) -> bool:
+    """Return whether a queue is one of the ready-made ones that came with patchq."""
+    place = queue.folder.resolve()
+    return any(place.is_relative_to(folder.resolve()) for folder in shipped())
+
+
+def tree(root: Path, patches: str = "patches", listing: str = "series") -> Queue:
+    """Return the queue of a plain tree: quilt's folder `patches` in it, which may not be there.
+
+    The folder stands where other queues have a release; `listing` is the series in it.
+    """
+    return Queue("patches", root, "tree", "", releases=(patches,), listing=listing)
+
+
+def listing(queue: Queue, release: str) -> Path:
+    """Return where the series of a release is."""
+    return queue.folder / release / queue.listing
 
 
 def queues(cwd: Path, environ: Mapping[str, str]) -> tuple[Queue, ...]:
@@ -129,6 +154,7 @@ def open(folder: Path) -> Queue:
         settings.upstream,
         settings.patches,
         _releases(folder),
+        imports=settings.imports,
     )
 
 
@@ -168,7 +194,7 @@ def series(queue: Queue, release: str) -> series_file.SeriesFile:
     Raises:
         UsageError: the queue has no series for this release.
     """
-    path = queue.folder / release / "series"
+    path = listing(queue, release)
     text = reading.read(path) if release in queue.releases else None
     if text is None:
         raise UsageError(

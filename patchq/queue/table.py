@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from patchq.errors import UsageError
 
-_KEYS = ("distribution", "summary", "owner", "upstream", "patches")
+_KEYS = ("distribution", "summary", "owner", "upstream", "imports", "patches")
 _PATCH_KEYS = ("for", "upstream")
 
 
@@ -50,6 +50,7 @@ class Settings:
     summary: str
     owner: str = ""
     upstream: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()
     patches: Mapping[str, PatchNote] = field(default_factory=dict)
 
 
@@ -67,9 +68,8 @@ def read(document: Mapping[str, object], *, source: str) -> Settings:
                 why="a queue says which distribution it patches, and what for",
                 mend=f'write {key} = "..." into {source}',
             )
-    upstream = document.get("upstream", [])
-    if isinstance(upstream, str) or not isinstance(upstream, list):
-        raise _kind(source, "upstream", 'a list: ["https://..."]')
+    upstream = _list(document, "upstream", '["https://..."]', source)
+    imports = _list(document, "imports", '["package.module"]', source)
     patches = document.get("patches", {})
     if not isinstance(patches, dict):
         raise _kind(source, "patches", "a table per patch: [patches.NAME]")
@@ -77,7 +77,8 @@ def read(document: Mapping[str, object], *, source: str) -> Settings:
         _text(document, "distribution", source),
         _text(document, "summary", source),
         _text(document, "owner", source),
-        tuple(_text({"upstream": link}, "upstream", source) for link in upstream),
+        upstream,
+        imports,
         {name: _note(name, note, source) for name, note in patches.items()},
     )
 
@@ -131,6 +132,13 @@ def _known(document: Mapping[str, object], keys: tuple[str, ...], source: str) -
                 why=f"the keys are {', '.join(keys)}",
                 mend=f"write {near!r}, or take the key out",
             )
+
+
+def _list(document: Mapping[str, object], key: str, example: str, source: str) -> tuple[str, ...]:
+    value = document.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise _kind(source, key, f"a list: {example}")
+    return tuple(value)
 
 
 def _text(document: Mapping[str, object], key: str, source: str) -> str:

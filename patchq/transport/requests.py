@@ -11,8 +11,9 @@ from patchq import agent
 from patchq.agent import protocol
 from patchq.errors import ExitCode, PatchqError
 
-# Requests that change files: when the link dies after one, nobody knows the outcome.
-WRITING_OPS = frozenset({"commit", "recover", "settle"})
+# Requests that change files: when the link dies after one, nobody knows the outcome. What an
+# import comes to decides whether a change stays.
+WRITING_OPS = frozenset({"commit", "recover", "settle", "import"})
 # How much of packed contents is kept for the other hosts of a run.
 TAILS_LIMIT = 8 << 20
 # How much of an agent's refusal is told; its `why` may be a traceback of some length.

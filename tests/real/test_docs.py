@@ -29,6 +29,19 @@ def commands(page: Path) -> list[tuple[str, str]]:
     return out
 
 
+def sourced(command: str, folder: Path, environ: dict[str, str]) -> dict[str, str]:
+    """Return the environment that a sourced file leaves, for the commands that follow."""
+    done = subprocess.run(
+        ["sh", "-c", f"{command} && env -0"],
+        cwd=folder,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return dict(one.split("=", 1) for one in done.stdout.split("\0") if one)
+
+
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.name)
 def test_what_a_page_shows_is_what_happens(page, tmp_path):
     environ = {**os.environ, "PATCHQ_CACHE": str(tmp_path / "cache"), "HOME": str(tmp_path)}
@@ -38,6 +51,9 @@ def test_what_a_page_shows_is_what_happens(page, tmp_path):
 
     for command, expected in commands(page):
         assert not command.startswith("cd "), "the next line would be typed elsewhere"
+        if command.startswith(". "):
+            environ = sourced(command, tmp_path / "here", environ)
+            continue
         done = subprocess.run(
             ["sh", "-c", f"{command}"],
             cwd=tmp_path / "here",

@@ -54,5 +54,9 @@ def test_pip_install_gives_the_command_and_the_queues(checkout, tmp_path):
     for name in ("series", "series.lock", "10-deepseek-v2-aux-states.patch"):
         assert (folder / "0.16.0" / name).is_file()
     assert len(list((folder / "post").glob("*.pyi"))) == 5
-    tops = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
-    assert tops == {"patchq", f"{wheel.name.removesuffix('-py3-none-any.whl')}.dist-info"}
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {f"patchq/cli/html/page.{kind}" for kind in ("html", "css", "js")} <= set(names)
+    tops = {name.split("/")[0] for name in names}
+    named = wheel.name.removesuffix("-py3-none-any.whl")
+    assert tops == {"patchq", f"{named}.dist-info", f"{named}.data"}
+    assert (environment / "share/man/man1/patchq.1").read_text().startswith(".TH PATCHQ 1")
