@@ -152,6 +152,11 @@ def _sit(aim: view.Aim, ground: Ground) -> Conversation[Desk]:
     if sorted(held) != sorted(lowest):
         raise making.out_of_order(at, names)
     patches = restacking.patches(at, len(held))
+    if not at.seen.tree and not ground.dry_run:  # the lock may be of the old order, too
+        release = at.seen.release
+        queue = desk.queue_at(at, release)
+        edit = editing.Edit(queue, release, store.series(queue, release))
+        editing.write(edit, (yield from basing.base(at, release)))
     yield from _recorded(at, "reorder", (), patches)
     return (yield from desk.again(at))
 
