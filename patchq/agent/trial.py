@@ -14,13 +14,15 @@ import json
 import os
 import select
 import signal
-import subprocess
 import sys
 import time
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Tuple
 
 from patchq.agent.environment import locate, user
 from patchq.agent.facts import RefusalError
+
+if TYPE_CHECKING:
+    import subprocess
 
 # Seconds for all modules together; a frame's answer has 300.
 DEADLINE = 240.0
@@ -90,6 +92,8 @@ def _check_owners(site: str) -> None:
 
 
 def _start(words: List[str], tell: int, show: int) -> "subprocess.Popen[bytes]":
+    import subprocess  # heavy, and of use here only
+
     return subprocess.Popen(
         [sys.executable, "-B", "-c", _CODE, *words],
         stdin=subprocess.DEVNULL,
