@@ -277,7 +277,8 @@ def told(done: Report | PatchqError) -> tuple[object, ...]:
         for would, does in WOULD:
             line = line.replace(would, does)
         lines.append(line)
-    known = {k: v for k, v in done.document.items() if k not in ("dry_run", "receipt", "kept")}
+    later = ("dry_run", "receipt", "kept", "running")  # who runs the old code is asked afterwards
+    known = {k: v for k, v in done.document.items() if k not in later}
     return int(done.exit_code), tuple(lines), tuple(done.notes), json.dumps(known, sort_keys=True)
 
 
