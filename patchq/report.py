@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from patchq.errors import ExitCode
 
 SCHEMA = 1
-_FILE = re.compile(r"patching file |Restoring |would change |Removing (?!patch )")
+_FILE = re.compile(r"patching file |Restoring |would change |would remove |Removing (?!patch )")
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,6 +167,7 @@ def moved(verb: str, seen: view.Sight, intent: Plan, ok: Mapping[str, object] | 
         (False, True): "Would remove patch",
     }[up, ok is None]
     does = ("patching file" if up else "Restoring") if ok is not None else "would change"
+    goes = "Removing" if ok is not None else "would remove"
     touched = {
         applied.patch: [change.path for change in applied.changes]
         for applied in (*seen.survey.stack, *intent.stack)
@@ -178,8 +179,7 @@ def moved(verb: str, seen: view.Sight, intent: Plan, ok: Mapping[str, object] | 
         empty = not up and not touched[name]
         lines.append(f"Patch {name} appears to be empty, removing" if empty else f"{say} {name}")
         for path in touched[name]:
-            taken = path in gone and does == "Restoring"
-            lines.append(f"{'Removing' if taken else does} {path}")
+            lines.append(f"{goes if path in gone else does} {path}")
         lines.append("")
     top = next((a.patch for a in reversed(intent.stack) if a.queue == intent.queue), None)
     would = "Would be" if ok is None else "Now"

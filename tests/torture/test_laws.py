@@ -38,6 +38,7 @@ WOULD = (
     ("Would apply patch", "Applying patch"),
     ("Would remove patch", "Removing patch"),
     ("would change", "patching file"),
+    ("would remove", "Removing"),
     ("Restoring", "patching file"),
     ("Would be at", "Now at"),
     ("Would leave no patches applied", "No patches applied"),
