@@ -43,7 +43,8 @@ def base(at: Desk, named: str, more: Iterable[str] = ()) -> Conversation[editing
             paths.update(getattr(one, "paths", ()))
     missing = [path for path in paths if path not in at.survey.files]
     if missing:
-        at = yield from _with(at, missing)
+        wider = yield from desk.again(at, missing)
+        at = replace(at, seen=replace(wider.seen, choice=at.seen.choice, locks=at.seen.locks))
     stored = pristine.files(at.aim.cache(), queue.distribution, named, paths)
     left = [path for path in paths if path not in stored and _known(at, path)]
     found: dict[str, apply.File | None] = dict((yield from desk.texts(at, 0, left)))
@@ -56,14 +57,6 @@ def _known(at: Desk, path: str) -> bool:
     if any(desk.has(one, path) for one in at.stack):
         return True
     return at.survey.files[path].state == at.original(path)
-
-
-def _with(at: Desk, paths: list[str]) -> Conversation[Desk]:
-    from patchq.conversation import look
-
-    want = view.Want(True, extra=tuple(paths), more=("patches",))
-    seen = yield from look.again(at.aim, at.seen, want)
-    return replace(at, seen=replace(seen, choice=at.seen.choice, locks=at.seen.locks))
 
 
 def forbidden(at: Desk, path: str) -> str | None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from patchq import standing
-from patchq.conversation import desk, formed, look, making, names, refreshing, view
+from patchq.conversation import desk, formed, making, names, refreshing, view
 from patchq.conversation.commit import Ground
 from patchq.conversation.desk import Desk
 from patchq.errors import ExitCode
@@ -35,8 +34,7 @@ def drifted(aim: view.Aim, ground: Ground) -> Conversation[Report]:
 def _edited(aim: view.Aim, ground: Ground) -> Conversation[tuple[Desk, tuple[str, ...]]]:
     at = yield from desk.sit(aim, ground)
     loose = yield from desk.edits(at)
-    want = view.Want(True, extra=loose, more=("patches",))
-    at = replace(at, seen=(yield from look.again(at.aim, at.seen, want)))
+    at = yield from desk.again(at, loose)
     desk.check_places(at, loose)
     owned = [path for path in names.drifted(at.seen) if at.owner(path) is not None]
     return at, tuple(sorted({*owned, *loose}))

@@ -288,7 +288,7 @@ def states(tree: judging.Tree, paths: Iterable[str]) -> dict[str, FileState]:
     return {path: FileState.of(*(tree.get(path) or (None,))) for path in paths}
 
 
-def again(desk: Desk) -> Conversation[Desk]:
-    """Look at the environment anew, for a verb that changed it."""
-    want = view.Want(True, more=("patches",))
+def again(desk: Desk, paths: Iterable[str] = ()) -> Conversation[Desk]:
+    """Look at the environment anew: for a verb that changed it, or at more `paths`."""
+    want = view.Want(True, extra=tuple(paths), more=("patches",))
     return Desk(desk.aim, desk.ground, (yield from look.again(desk.aim, desk.seen, want)))

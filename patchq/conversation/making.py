@@ -200,13 +200,7 @@ def remove(
     at = yield from desk.sit(aim, ground, paths)
     patch = at.applied(name)
     for path in paths:
-        if not desk.has(patch, path):
-            raise QuiltError(
-                f"File {path} is not in patch {patch.patch}",
-                why=f"it has {', '.join(c.path for c in patch.changes) or 'no file'}",
-                mend="patchq files",
-            )
-        above = at.above(patch, path)
+        above = _above(at, patch, path)
         if above is not None:
             raise QuiltError(
                 f"File {path} modified by patch {above.patch}",
@@ -235,6 +229,17 @@ def _back(at: Desk, stack: tuple[AppliedPatch, ...], path: str, below: desk.File
     return Step(change, "write" if any(desk.has(one, path) for one in stack) else "original")
 
 
+def _above(at: Desk, patch: AppliedPatch, path: str) -> AppliedPatch | None:
+    """Return the patch above that has a file of a patch, too; the patch must have it."""
+    if desk.has(patch, path):
+        return at.above(patch, path)
+    raise QuiltError(
+        f"File {path} is not in patch {patch.patch}",
+        why=f"it has {', '.join(c.path for c in patch.changes) or 'no file'}",
+        mend="patchq files",
+    )
+
+
 def revert(
     aim: view.Aim, ground: Ground, paths: Sequence[str], name: str | None
 ) -> Conversation[Report]:
@@ -246,13 +251,7 @@ def revert(
     at = yield from desk.sit(aim, ground, paths)
     patch = at.applied(name)
     for path in paths:
-        above = at.above(patch, path) if desk.has(patch, path) else None
-        if not desk.has(patch, path):
-            raise QuiltError(
-                f"File {path} is not in patch {patch.patch}",
-                why=f"it has {', '.join(c.path for c in patch.changes) or 'no file'}",
-                mend="patchq files",
-            )
+        above = _above(at, patch, path)
         if above is not None:
             raise QuiltError(
                 f"File {path} modified by patch {above.patch}",

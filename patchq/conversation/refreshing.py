@@ -45,7 +45,7 @@ def refresh(
     if top and how.take:
         loose = yield from desk.edits(at)
         if loose:
-            at = yield from _with(at, loose)
+            at = yield from desk.again(at, loose)
             patch = at.applied(name)
     shadowed = [c.path for c in patch.changes if at.above(patch, c.path) is not None]
     if shadowed and not how.force:
@@ -252,11 +252,3 @@ def _foreign(at: Desk, patch: AppliedPatch) -> None:
                     why=f"{patch.patch} is written as a change of the release's own text",
                     mend=f"patchq pop -a --queue {one.queue}",
                 )
-
-
-def _with(at: Desk, paths: Sequence[str]) -> Conversation[Desk]:
-    from patchq.conversation import look
-
-    want = view.Want(True, extra=tuple(paths), more=("patches",))
-    seen = yield from look.again(at.aim, at.seen, want)
-    return replace(at, seen=seen)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from patchq import standing
-from patchq.conversation import desk, look, making, names, view
+from patchq.conversation import desk, making, names, view
 from patchq.conversation.commit import Ground, Step
 from patchq.errors import ExitCode, PatchqError
 from patchq.model import PathChange
@@ -28,8 +27,7 @@ def restore(
     at = yield from desk.sit(aim, ground, paths)
     if everything:
         loose = yield from desk.edits(at)
-        want = view.Want(True, extra=loose, more=("patches",))
-        at = replace(at, seen=(yield from look.again(aim, at.seen, want)))
+        at = yield from desk.again(at, loose)
         owned = [path for path in names.drifted(at.seen) if at.owner(path) is not None]
         listed = [path for path in loose if at.original(path).sha256 is not None]
         paths = tuple(sorted({*owned, *listed}))

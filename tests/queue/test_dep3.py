@@ -15,11 +15,11 @@ GOOD = {
     "with an author": (
         b"Description: Use FHS compliant paths by default\n Upstream is not interested.\n .\n"
         b" It is the standard.\nForwarded: http://lists.example.com/1234.html\n"
-        b"Author: John Doe <johndoe-guest@users.alioth.debian.org>\nLast-Update: 2006-12-21\n---\n"
+        b"Author: John Doe <john@example.com>\nLast-Update: 2006-12-21\n---\n"
     ),
     "a vendor's": (
         b"Description: Fix widget frobnication speeds\n"
-        b"Bug: http://example.com/bug/98765\nBug-Debian: http://bugs.debian.org/123456\n"
+        b"Bug: http://example.com/bug/98765\nBug-Debian: http://bugs.example.com/123456\n"
         b"Origin: vendor, http://example.com/x.patch\nForwarded: not-needed\n\n"
     ),
     "unknown fields": b"Description: a\nAuthor: b <b@c>\nX-Mine: yes\nCo-authored-by: c <c@d>\n",
