@@ -69,7 +69,7 @@ def capture(name: str, dry_run: bool, **values: Any) -> int:
             target, lambda aim: capturing.capture(aim, ground(dry_run, aim), name), writing=True
         )
     found = outcomes(target, lambda aim: capturing.drifted(aim, ground(True, aim)))
-    alike = _alike(found)
+    alike = _alike(found, name)
     first = only(target, alike[:1])
     code = run(first, lambda aim: capturing.capture(aim, ground(dry_run, aim), name), writing=True)
     if code or dry_run or len(alike) == 1:
@@ -82,7 +82,7 @@ def capture(name: str, dry_run: bool, **values: Any) -> int:
     return many.show(done, "capture", changes=True, as_json=target.as_json, quiet=False)
 
 
-def _alike(found: Run) -> tuple[str, ...]:
+def _alike(found: Run, name: str) -> tuple[str, ...]:
     """Return the hosts that were edited, which must be all alike.
 
     Raises:
@@ -102,8 +102,8 @@ def _alike(found: Run) -> tuple[str, ...]:
     if len(groups) > 1:
         raise PatchqError(
             f"the hosts were edited in {len(groups)} different ways",
-            why="; ".join(f"{', '.join(hosts)} alike" for hosts in groups.values()),
-            mend=f"patchq capture NAME -H {','.join(next(iter(groups.values())))}",
+            why="; ".join(f"one way on {', '.join(hosts)}" for hosts in groups.values()),
+            mend=f"patchq capture {name} -H {','.join(next(iter(groups.values())))}",
         )
     return tuple(next(iter(groups.values())))
 

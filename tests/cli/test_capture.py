@@ -1,5 +1,7 @@
 """What somebody edited by hand on a host: made a patch, or put back."""
 
+import shutil
+
 import pytest
 
 from patchq.errors import ExitCode
@@ -74,3 +76,34 @@ def test_restore_needs_no_patch_and_leaves_no_state_but_its_receipt(world):
     assert world.tree() == before
     left = sorted(path.name for path in (world.site / ".patchq/demo").iterdir())
     assert left == ["ledger.jsonl", "lock"]
+
+
+def test_hosts_that_were_edited_alike_are_one_patch_and_other_edits_are_named(world):
+    world.here("push", "10-pi")
+    tables = []
+    for number, text in enumerate((INCH, INCH, "metre = 2\n")):
+        site = world.root / f"site{number}"
+        shutil.copytree(world.site, site)
+        (site / "demo/units.py").write_text(text)
+        tables.append(f'[hosts.h{number}]\ncommand = "sh -c"\ntarget = "{site}"\n')
+    (world.root / "hosts.toml").write_text("\n".join(tables))
+
+    def run(verb, *words):
+        return world.run(verb, *words, "--queue", world.queue)
+
+    refused = run("capture", "15-hot.patch", "-H", "h[0-2]")
+    nothing = not (world.series / "15-hot.patch").exists()
+    done = run("capture", "15-hot.patch", "-H", "h[0-1]")
+    status = run("status", "-H", "h[0-1]")
+    popped = run("pop", "-a", "-H", "h[0-1]")
+
+    assert refused.returncode == ExitCode.FAILED
+    assert "one way on h0, h1; one way on h2" in refused.stderr
+    assert "patchq capture 15-hot.patch -H h0,h1" in refused.stderr
+    assert nothing
+    assert done.returncode == 0, done.stderr
+    assert status.returncode == 0, status.stdout
+    assert popped.returncode == 0, popped.stderr
+    for number in (0, 1):
+        text = (world.root / f"site{number}" / "demo/units.py").read_text()
+        assert text == FILES["demo/units.py"]
