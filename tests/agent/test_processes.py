@@ -272,9 +272,16 @@ def test_root_looks_as_root_also_where_it_works_as_the_owner(tmp_path):
     assert os.geteuid() == 0
 
 
+PARENT = """\
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdout=subprocess.PIPE)
+child.stdout.readline()  # exec(2) ends before the kernel shows the environment
+exec(sys.argv[1])
+"""
+
+
 def test_a_child_of_one_that_is_not_proven_is_not_proven_either(home):
-    code = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {WAIT!r}]); {WAIT}"
-    with started(home.python, "-c", code) as parent:
+    with started(home.python, "-c", PARENT, WAIT) as parent:
         found = home.found()
 
     child = next(pid for pid, one in found.items() if one["parent"] == parent.pid)

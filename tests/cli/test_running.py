@@ -16,11 +16,9 @@ from tests.agent import process_lab
 RESPAWN = """\
 import os, subprocess, sys, time
 from demo.server import retitle
-child = subprocess.Popen([sys.executable, "-c", "import demo; " + sys.argv[1]])
-print("up", flush=True)
 while True:
+    child = subprocess.Popen([sys.executable, "-c", "import demo; " + sys.argv[1]])  # says "up"
     child.wait()
-    child = subprocess.Popen([sys.executable, "-c", "import demo; " + sys.argv[1]])
 """
 
 
