@@ -23,7 +23,7 @@ def rename(name: str, patch: str | None, dry_run: bool, **values: Any) -> int:
     Example:
       patchq rename -P 15-mine.patch 15-count-in-inches.patch
     """
-    from patchq.conversation import arranging
+    from patchq.editing import arranging
 
     return run(
         one(values),
@@ -49,7 +49,7 @@ def delete(patch: str | None, dry_run: bool, **values: Any) -> int:
     Example:
       patchq delete -r --backup 15-mine.patch
     """
-    from patchq.conversation import arranging
+    from patchq.editing import arranging
 
     how = {name: values.pop(name) for name in ("following", "files", "backup", "force")}
     return run(
@@ -72,7 +72,7 @@ def fork(name: str | None, dry_run: bool, **values: Any) -> int:
     Example:
       patchq fork
     """
-    from patchq.conversation import arranging
+    from patchq.editing import arranging
 
     return run(
         one(values), lambda aim: arranging.fork(aim, ground(dry_run, aim), name), writing=True

@@ -38,7 +38,7 @@ def init(name: str | None, distribution: str | None, dry_run: bool, **values: An
     if target.tree is not None:
         return _tree(target, name or distribution, dry_run)
     called = _called(target, name or distribution)
-    from patchq.conversation import beginning
+    from patchq.editing import beginning
 
     folder = Path.cwd() / "queues" / called
     host = target.hosts[0] if target.hosts else ""

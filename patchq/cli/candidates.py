@@ -61,7 +61,7 @@ def installed(ctx: click.Context, incomplete: str) -> Iterable[str]:
 
     A plain tree's are the shell's to complete (`Value`).
     """
-    from patchq.conversation import shelling
+    from patchq.editing import shelling
 
     found = []
     for queue in _queues(ctx.params):

@@ -12,7 +12,7 @@ import click
 
 from patchq.cli.move import ground
 from patchq.cli.run import Target, outcomes, run, show, told
-from patchq.conversation import handing, making
+from patchq.editing import handing, making
 from patchq.errors import ExitCode, PatchqError
 from patchq.report import Report
 

@@ -189,7 +189,7 @@ def _target(tree: str, as_json: bool) -> Target:
 
 
 def _of_tree(aim: Aim, made: Any) -> Conversation[Report]:
-    from patchq.conversation import exchanging
+    from patchq.editing import exchanging
 
     source = yield from exchanging.tree(aim, ground(False))
     report: Report = made(source)
@@ -197,7 +197,7 @@ def _of_tree(aim: Aim, made: Any) -> Conversation[Report]:
 
 
 def _back_to_tree(aim: Aim, folder: Path, dry: bool) -> Conversation[Report]:
-    from patchq.conversation import exchanging
+    from patchq.editing import exchanging
     from patchq.exchange import returning
 
     source = yield from exchanging.unapplied(aim, ground(dry))

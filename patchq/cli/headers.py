@@ -18,7 +18,7 @@ from patchq.cli.target import Target, target_options
 from patchq.errors import UsageError
 
 if TYPE_CHECKING:
-    from patchq.conversation.heading import Clean
+    from patchq.editing.heading import Clean
 
 
 @click.command(short_help="Show or change the header of a patch")
@@ -57,7 +57,7 @@ def header(
       echo 'Forwarded: https://example.org/pull/7' | patchq header -a 10-pi
       EDITOR=nano patchq header -e --dep3
     """
-    from patchq.conversation import heading
+    from patchq.editing import heading
 
     target = one(values)
     _fits(how, dep3)
@@ -112,7 +112,7 @@ class _Change:
 def _edited(target: Target, patch: str | None, dep3: bool) -> tuple[bytes, bytes]:
     """Return a patch's header, and what the user's editor made of it."""
     from patchq import gitbranch
-    from patchq.conversation import heading
+    from patchq.editing import heading
     from patchq.queue import dep3 as fields
 
     found = outcomes(target, lambda aim: heading.show(aim, patch, heading.Clean()))

@@ -76,7 +76,7 @@ def import_(file: tuple[str, ...], dry_run: bool, **values: Any) -> int:
         from patchq.cli import exchange
 
         return exchange.bring(folder, release, file, values, dry_run)
-    from patchq.conversation import importing
+    from patchq.editing import importing
     from patchq.queue.refitting import Wish
 
     how = importing.How(
@@ -118,7 +118,7 @@ def fold(quiet: bool, force: bool, dry_run: bool, **values: Any) -> int:
     Example:
       patchq fold < fixup.patch && patchq refresh
     """
-    from patchq.conversation import folding
+    from patchq.editing import folding
     from patchq.queue.refitting import Wish
 
     reverse, leave_out = values.pop("reverse"), values.pop("leave_out")

@@ -45,7 +45,7 @@ def new(name: str, strip: str, dry_run: bool, **values: Any) -> int:
     Example:
       patchq new 10-fix.patch --queue queues/mine
     """
-    from patchq.conversation import making
+    from patchq.editing import making
 
     number = 0 if strip == "0" else 1
     return run(
@@ -74,7 +74,7 @@ def add(
       patchq add vllm/config/speculative.py
       patchq add --tree . src/main.c
     """
-    from patchq.conversation import making
+    from patchq.editing import making
 
     target = one(values)
     paths = paths_of(target, file)
@@ -97,7 +97,7 @@ def remove(file: tuple[str, ...], patch: str | None, dry_run: bool, **values: An
     Example:
       patchq remove vllm/config/speculative.py
     """
-    from patchq.conversation import making
+    from patchq.editing import making
 
     target = one(values)
     paths = paths_of(target, file)
@@ -120,7 +120,7 @@ def revert(file: tuple[str, ...], patch: str | None, dry_run: bool, **values: An
     Example:
       patchq revert vllm/config/speculative.py
     """
-    from patchq.conversation import making
+    from patchq.editing import making
 
     target = one(values)
     paths = paths_of(target, file)
@@ -188,7 +188,7 @@ def refresh(patch: str | None, dry_run: bool, **values: Any) -> int:
       patchq refresh
       patchq refresh -z20-second.patch
     """
-    from patchq.conversation import formed, refreshing
+    from patchq.editing import formed, refreshing
 
     strip = values.pop("strip")
     how = formed.How(

@@ -10,10 +10,11 @@ from patchq.cli import paint, places, rollout
 from patchq.cli.plain import plain as plain_text
 from patchq.cli.plain import put
 from patchq.cli.run import Target, run, target_of, target_options, told
-from patchq.conversation import commit, move, plain, refreshed, trying
+from patchq.conversation import commit, move, plain, trying
 from patchq.conversation import undo as taking_back
 from patchq.conversation.goal import Upto
 from patchq.conversation.view import Aim
+from patchq.editing import refreshed
 from patchq.errors import QuiltError, UsageError
 from patchq.queue.heads import Heads
 from patchq.report import Report, brief

@@ -17,7 +17,7 @@ def pop(name: str, goal: Upto, ground: Ground, quiet: bool, values: dict[str, An
     Raises:
         UsageError: another goal is named, too, or several hosts.
     """
-    from patchq.conversation import ordering
+    from patchq.editing import ordering
 
     target = target_of(values)
     given = goal.word or "-a" * goal.everything or "several hosts" * target.several

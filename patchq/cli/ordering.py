@@ -28,7 +28,7 @@ def float_(patch: str | None, dry_run: bool, **values: Any) -> int:
       patchq float 10-pi
       patchq float -n 10-pi
     """
-    from patchq.conversation import ordering
+    from patchq.editing import ordering
 
     return run(
         one(values), lambda aim: ordering.float_(aim, ground(dry_run, aim), patch), writing=True
@@ -51,7 +51,7 @@ def sink(patch: str | None, below: str | None, dry_run: bool, **values: Any) -> 
       patchq sink --to 20-foot 30-text
       patchq sink
     """
-    from patchq.conversation import ordering
+    from patchq.editing import ordering
 
     return run(
         one(values),

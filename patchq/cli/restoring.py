@@ -30,7 +30,7 @@ def restore(file: tuple[str, ...], everything: bool, dry_run: bool, **values: An
       patchq restore -n -a
       patchq restore vllm/config/speculative.py -H gpu07
     """
-    from patchq.conversation import restoring
+    from patchq.editing import restoring
 
     if bool(file) == everything:
         raise UsageError(
@@ -61,7 +61,8 @@ def capture(name: str, dry_run: bool, **values: Any) -> int:
     Example:
       patchq capture 60-hotfix.patch -H 'gpu[01-04]'
     """
-    from patchq.conversation import capturing, move
+    from patchq.conversation import move
+    from patchq.editing import capturing
 
     target = target_of(values)
     if not target.several:

@@ -24,7 +24,7 @@ from patchq.cli.move import dry_run, ground
 from patchq.cli.plain import plain, put
 from patchq.cli.run import Target, outcomes, show, target_options, told
 from patchq.cli.scratch import Scratch
-from patchq.conversation import shelling
+from patchq.editing import shelling
 from patchq.errors import ExitCode, PatchqError, UsageError
 from patchq.outcome import Run
 from patchq.report import Report

@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from patchq import standing
-from patchq.conversation import basing, desk, formed, making, splitting, view
+from patchq.conversation import desk, view
 from patchq.conversation.commit import Ground, Step
 from patchq.conversation.desk import Desk, File
-from patchq.conversation.formed import state_of
+from patchq.editing import basing, formed, making, splitting
+from patchq.editing.formed import state_of
 from patchq.engine import patchtext, trailing
 from patchq.errors import ExitCode, PatchqError, QuiltError
 from patchq.model import AppliedPatch, FileState, PathChange, sha256

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from patchq import standing
-from patchq.conversation import desk, formed, making, names, refreshing, view
+from patchq.conversation import desk, names, view
 from patchq.conversation.commit import Ground
 from patchq.conversation.desk import Desk
+from patchq.editing import formed, making, refreshing
 from patchq.errors import ExitCode
 from patchq.model import PathChange, effect_id, sha256
 from patchq.report import Report

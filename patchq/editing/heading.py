@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from patchq.conversation import basing, desk, look, view
+from patchq.conversation import desk, look, view
 from patchq.conversation.commit import Ground
 from patchq.conversation.goal import Upto
+from patchq.editing import basing
 from patchq.errors import ExitCode, QuiltError
 from patchq.model import sha256
 from patchq.queue import dep3, editing, headers, reading, store, wayback

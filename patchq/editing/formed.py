@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from patchq.conversation import basing
 from patchq.conversation.desk import Desk, File
+from patchq.editing import basing
 from patchq.engine import diffstat, patchtext, quiltdiff
 from patchq.model import AppliedPatch, FileState
 from patchq.queue import headers

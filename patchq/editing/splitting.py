@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from patchq.conversation import basing, desk, formed, making, reviewing
+from patchq.conversation import desk
 from patchq.conversation.desk import Desk
-from patchq.conversation.formed import How, state_of
+from patchq.editing import basing, formed, making, reviewing
+from patchq.editing.formed import How, state_of
 from patchq.engine import patchtext
 from patchq.errors import QuiltError
 from patchq.model import AppliedPatch, PathChange, sha256

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from patchq import standing
-from patchq.conversation import desk, making, names, view
+from patchq.conversation import desk, names, view
 from patchq.conversation.commit import Ground, Step
+from patchq.editing import making
 from patchq.errors import ExitCode, PatchqError
 from patchq.model import PathChange
 from patchq.report import Report

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from patchq import standing
-from patchq.conversation import desk, making, stock, view
+from patchq.conversation import desk, view
 from patchq.conversation.commit import Ground, Step
 from patchq.conversation.desk import Desk, File
+from patchq.editing import making, stock
 from patchq.engine import landing, lines
 from patchq.engine.locating import Failed
 from patchq.errors import ExitCode

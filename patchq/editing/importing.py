@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from patchq.conversation import basing, desk, making, stock, view
+from patchq.conversation import desk, view
 from patchq.conversation.commit import Ground
-from patchq.conversation.shelf import Shelf
+from patchq.editing import basing, making, stock
+from patchq.editing.shelf import Shelf
 from patchq.errors import QuiltError, UsageError
 from patchq.queue import editing, foreign, refitting
 from patchq.queue.refitting import Wish

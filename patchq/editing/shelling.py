@@ -12,10 +12,11 @@ from dataclasses import replace
 
 from patchq import standing
 from patchq.agent import protocol
-from patchq.conversation import basing, desk, formed, look, making, refreshing, verify, view
+from patchq.conversation import desk, look, verify, view
 from patchq.conversation.commit import Ground
 from patchq.conversation.desk import Desk, File
-from patchq.conversation.formed import state_of
+from patchq.editing import basing, formed, making, refreshing
+from patchq.editing.formed import state_of
 from patchq.engine import patchtext
 from patchq.errors import ExitCode, PatchqError, QuiltError
 from patchq.model import AppliedPatch, FileState, PathChange, sha256

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from patchq import standing
-from patchq.conversation import desk, plain, pristine, reviewing, view
+from patchq.conversation import desk, plain, pristine, view
 from patchq.conversation.desk import Desk
+from patchq.editing import reviewing
 from patchq.engine import apply, patchtext
 from patchq.model import AppliedPatch, Lock, Patch, PathChange
 from patchq.queue import arrangement, editing, patchfile, reading, store

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from patchq import plan, standing
-from patchq.conversation import basing, desk, making, move, restacking, view
+from patchq.conversation import desk, move, view
 from patchq.conversation.commit import Ground
 from patchq.conversation.desk import Desk
 from patchq.conversation.goal import Upto
+from patchq.editing import basing, making, restacking
 from patchq.engine import commute
 from patchq.errors import ConflictError, PatchqError, UsageError
 from patchq.model import Patch

@@ -11,9 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from patchq import plan, standing
-from patchq.conversation import basing, desk, reviewing, view
+from patchq.conversation import desk, view
 from patchq.conversation.commit import Ground, Step
 from patchq.conversation.desk import Desk
+from patchq.editing import basing, reviewing
 from patchq.errors import ExitCode, PatchqError, QuiltError, UsageError
 from patchq.model import ABSENT, AppliedPatch, FileState, PathChange, sha256
 from patchq.queue import arrangement, editing, series, store

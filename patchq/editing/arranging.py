@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from patchq.conversation import basing, desk, move, view
+from patchq.conversation import desk, move, view
 from patchq.conversation.commit import Ground
 from patchq.conversation.desk import Desk
 from patchq.conversation.goal import Upto
+from patchq.editing import basing
 from patchq.errors import ExitCode, PatchqError, QuiltError
 from patchq.queue import arrangement, editing, reading, series, store
 from patchq.queue.series import SeriesFile

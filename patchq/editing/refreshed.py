@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from patchq.conversation import formed, look, move, plain, refreshing, view
+from patchq.conversation import look, move, plain, view
 from patchq.conversation.commit import Ground
 from patchq.conversation.goal import Upto
+from patchq.editing import formed, refreshing
 from patchq.errors import ExitCode
 from patchq.report import Report
 from patchq.transport.channel import Conversation

@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from patchq.conversation import basing, desk, look, restacking, view
+from patchq.conversation import desk, look, view
 from patchq.conversation.commit import Ground
+from patchq.editing import basing, restacking
 from patchq.engine.apply import File
 from patchq.errors import PatchqError
 from patchq.exchange.source import Base, Source
