@@ -31,6 +31,7 @@ from patchq.inventory.hostset import COMMAND
 from patchq.outcome import NotDone, Outcome, Run, Stopped, Word, word_for, word_of
 from patchq.report import Report
 from patchq.transport import command, descriptors, hosts
+from patchq.transport.acquaintance import STRANGER, Acquaintance
 from patchq.transport.become import Become, WrongPassword
 from patchq.transport.channel import AgentError, Conversation
 from patchq.transport.endings import UnknownOutcome
@@ -54,7 +55,7 @@ class Options:
     """How to reach the hosts of a run: `python` there, as whom, `jobs` at a time.
 
     `settle`: seconds to look for a host that was lost within a change. `ways` are the hosts
-    of an inventory, by the names that the run has for them.
+    of an inventory, by the run's names for them; `known` tells of their interpreters.
     """
 
     python: str | None = None
@@ -64,6 +65,7 @@ class Options:
     accept_new: bool = False
     settle: float = SETTLE
     ways: Mapping[str, Way] = field(default_factory=dict)
+    known: Acquaintance = STRANGER
 
     def way(self, spec: str) -> Way:
         """Return how a host is reached.
@@ -139,15 +141,17 @@ class Fleet:
         self.gate = asyncio.Semaphore(jobs)
         self.several = len(specs) > 1
         async with contextlib.AsyncExitStack() as stack:
+            stack.callback(self.options.known.keep)
             self.thinking = stack.enter_context(ThreadPoolExecutor(1))
             self.waiting = stack.enter_context(ThreadPoolExecutor(jobs))
             self.settings: ssh.Settings | None = None
             if not all(map(self.options.is_command, specs)):
                 from patchq.transport import ssh
 
-                self.settings = await stack.enter_async_context(
-                    ssh.Settings.read(os.environ, accept_new=self.options.accept_new)
+                settings = ssh.Settings.read(
+                    os.environ, accept_new=self.options.accept_new, known=self.options.known
                 )
+                self.settings = await stack.enter_async_context(settings)
             yield
 
     async def each(
@@ -248,6 +252,7 @@ class Fleet:
                 become=way.become,
                 started=functools.partial(self.children.__setitem__, visit),
                 called=way.host.called,
+                known=self.options.known,
             )
             done = asyncio.get_running_loop().run_in_executor(self.waiting, step)
             try:
@@ -268,8 +273,7 @@ class Fleet:
         try:
             return await asyncio.shield(done)
         except asyncio.CancelledError:
-            await asyncio.wait([done])
-            _taken(done)
+            await asyncio.gather(done, return_exceptions=True)  # nobody else looks how it ends
             raise
 
     async def _end(self, visit: Visit, done: asyncio.Future[Report]) -> None:
@@ -279,7 +283,7 @@ class Fleet:
             end()
             await asyncio.wait([done], timeout=_GRACE)
             if done.done():
-                _taken(done)
+                await asyncio.gather(done, return_exceptions=True)
                 break
 
     def _stop(self) -> None:
@@ -288,12 +292,6 @@ class Fleet:
         for task, visit in self.visits.items():
             if visit.stop() or self.stops > 1:
                 task.cancel()
-
-
-def _taken(done: asyncio.Future[T]) -> None:
-    """Look at how a step ended that nobody waits for any more."""
-    if not done.cancelled():
-        done.exception()
 
 
 def _failed(spec: str, error: PatchqError) -> Outcome:

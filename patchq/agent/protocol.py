@@ -44,9 +44,12 @@ class ProtocolError(Exception):
     """The bytes are not a frame of this protocol."""
 
 
-def marker(nonce: bytes) -> bytes:
-    """Return the bytes that tell where the agent's output begins."""
-    return b"\n\0" + nonce + b"\0"
+def marker(nonce: bytes, equal: bool = False) -> bytes:
+    """Return the bytes that tell where the agent's output begins.
+
+    `equal`: its interpreter takes bytecode of the one that asks.
+    """
+    return b"\n\0" + nonce + (b"=" if equal else b"\0")
 
 
 def sha256(data: bytes) -> str:

@@ -43,14 +43,18 @@ _OPS = ("survey", "read", "records", "hash", "discover", "commit", "recover", "s
 Answer = Tuple[Dict[str, Any], Dict[str, bytes]]
 
 
-def main(read: BinaryIO, write: BinaryIO, nonce: bytes, deadline: int = DEADLINE) -> None:
+def main(
+    read: BinaryIO, write: BinaryIO, nonce: bytes, deadline: int = DEADLINE, equal: bool = False
+) -> None:
     """Serve one conversation; returns at the end of the stream.
+
+    `equal`: this interpreter takes the other side's bytecode, which it is told.
 
     `deadline`: seconds to wait for the next byte of a request, and for a part of an answer
     to go, 0 for ever.
     """
     out = _private(write)
-    _send(out, protocol.marker(nonce), deadline)
+    _send(out, protocol.marker(nonce, equal), deadline)
     while True:
         frame = _receive(read, deadline)
         if frame is None:

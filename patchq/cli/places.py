@@ -32,6 +32,11 @@ def cache() -> Path:
     return platformdirs.user_cache_path("patchq")
 
 
+def agents() -> Path:
+    """Return the folder for the agent as it is sent, and for where it was sent before."""
+    return cache() / "agents"
+
+
 def state() -> Path:
     """Return the user's folder for work that a cache must not lose.
 

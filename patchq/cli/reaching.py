@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from patchq.cli import places
 from patchq.errors import UsageError
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class Reach:
     def options(self, python: str | None, selection: Selection, *, writing: bool) -> fleet.Options:
         """Return what the fleet is to know; asks for a password where that is wanted."""
         from patchq import fleet
+        from patchq.transport.acquaintance import Acquaintance
 
         password = self._password()
         become = self.become_of(None, password)
@@ -89,7 +91,10 @@ class Reach:
             host: selection.way(host, python, self.become_of(known.settings.become, password))
             for host, known in selection.known.items()
         }
-        return fleet.Options(python, self.jobs, writing, become, self.accept_new, ways=ways)
+        known = Acquaintance(places.agents())
+        return fleet.Options(
+            python, self.jobs, writing, become, self.accept_new, ways=ways, known=known
+        )
 
     def become_of(self, said: bool | str | None, password: str | None = None) -> Become | None:
         """Return whom the agent is to be on a host of which the inventory says `said`."""

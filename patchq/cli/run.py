@@ -186,6 +186,7 @@ def _folder(name: str) -> Path:
 def _here(target: Target, conversation: Conversation[Report], writing: bool) -> Outcome:
     """Hold a conversation with the environment of this machine that the target names."""
     from patchq.transport import local
+    from patchq.transport.acquaintance import Acquaintance
 
     try:
         folder = target.target is not None or target.tree is not None
@@ -198,7 +199,9 @@ def _here(target: Target, conversation: Conversation[Report], writing: bool) -> 
                 why="it must be the environment's interpreter",
                 mend=f"patchq VERB --python {Path(python, inside or 'bin/python')}",
             )
-        report = local.converse(python, conversation, writing=writing)
+        known = Acquaintance(places.agents())
+        report = local.converse(python, conversation, writing=writing, known=known)
+        known.keep()
     except PatchqError as error:
         return Outcome("", word_for(error), None, error)
     return Outcome("", word_of(report), report)

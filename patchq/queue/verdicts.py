@@ -8,17 +8,15 @@ What a verdict says is the engine's: here it is a document.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import importlib.util
 import json
-import os
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
+from patchq import cachefile
 from patchq.model import LockedPatch
 
 # Raise it with every change of what `patchq.engine` finds right or wrong.
@@ -77,16 +75,7 @@ class VerdictCache:
         A cache that cannot be written is no failure: the verdict is judged again.
         """
         data = json.dumps(value, separators=(",", ":")).encode()
-        with contextlib.suppress(OSError):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            handle, staged = tempfile.mkstemp(dir=self.folder, prefix=".new-")
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(data)
-                os.replace(staged, self.folder / f"{name}.json")
-            except OSError:
-                os.unlink(staged)
-                raise
+        cachefile.keep(self.folder / f"{name}.json", data)
 
 
 @cache

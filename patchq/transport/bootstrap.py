@@ -15,14 +15,11 @@ status 99 before it runs anything of the rest.
 from __future__ import annotations
 
 import functools
-import marshal
 import os
-import zlib
-from importlib.machinery import SourceFileLoader
-from zipimport import zipimporter
+from pathlib import Path
 
-from patchq import agent
 from patchq.errors import UsageError
+from patchq.transport import modules
 from patchq.transport.become import Become
 
 # The alarm ends it where the link dies while it is sent; `serve` takes that over.
@@ -36,6 +33,8 @@ _READY = "import sys;print(chr(10)+sys.argv[1][::-1],flush=True);"
 HIJACKED = 99
 # What the loader leaves with under a Python that the agent does not support.
 TOO_OLD = 98
+# What it leaves with where it got bytecode of another Python.
+OTHER = 97
 NOT_FOUND = 127
 OLDEST = (3, 8)
 
@@ -52,7 +51,11 @@ if sys.version_info < (3, 8):
     sys.exit(98)
 import marshal, os, zlib
 from _frozen_importlib import ModuleSpec
-class Sources:
+from _frozen_importlib_external import MAGIC_NUMBER
+equal = MAGIC_NUMBER == %(magic)r
+if %(compiled)d and not equal:
+    os._exit(97)
+class Modules:
     def __init__(self, texts):
         self.texts = texts
     def find_spec(self, name, path=None, target=None):
@@ -61,16 +64,17 @@ class Sources:
     def create_module(self, spec):
         return None
     def exec_module(self, module):
-        name = module.__name__
-        path = "<patchq>/" + name.replace(".", "/") + ".py"
-        exec(compile(self.texts[name], path, "exec"), module.__dict__)
+        text = self.texts[module.__name__]
+        path = "<patchq>/" + module.__name__.replace(".", "/") + ".py"
+        code = marshal.loads(text) if %(compiled)d else compile(text, path, "exec")
+        exec(code, module.__dict__)
     def get_source(self, name):
-        return self.texts[name].decode()
+        return None if %(compiled)d else self.texts[name].decode()
 data = b.read(%(size)d)
 data = zlib.decompress(data) if %(packed)d else data
-sys.meta_path.insert(0, Sources(dict(marshal.loads(data))))
+sys.meta_path.insert(0, Modules(dict(marshal.loads(data))))
 from patchq.agent import serve
-serve.main(b, sys.stdout.buffer, n)
+serve.main(b, sys.stdout.buffer, n, equal=equal)
 os._exit(0)
 """
 
@@ -120,40 +124,32 @@ def nonce() -> bytes:
     return os.urandom(12).hex().encode()
 
 
-def payload(mark: bytes, *, writing: bool, packed: bool = False) -> bytes:
+def payload(
+    mark: bytes,
+    *,
+    writing: bool,
+    packed: bool = False,
+    compiled: bool = False,
+    folder: Path | None = None,
+) -> bytes:
     """Return all that goes before the first request.
 
     `writing` ships the modules that change files, too. `packed` compresses, for a network.
+    `compiled`: for an interpreter equal to this one; under another the loader leaves with
+    `OTHER`. What takes long to make is kept in `folder`.
     """
-    loader, body = _loaded(writing, packed)
+    loader, body = _loaded(writing, packed, compiled, folder)
     return b"exit %d # patchq1 %s %d\n" % (HIJACKED, mark, len(loader)) + loader + body
 
 
 @functools.cache
-def _loaded(writing: bool, packed: bool) -> tuple[bytes, bytes]:
+def _loaded(
+    writing: bool, packed: bool, compiled: bool, folder: Path | None
+) -> tuple[bytes, bytes]:
     """Return loader and modules, which are the same for all hosts of a run."""
-    body = marshal.dumps(_modules(writing=writing), 2)
-    if packed:
-        body = zlib.compress(body, 6)
-    return (_LOADER % {"size": len(body), "packed": packed}).encode(), body
-
-
-def _modules(*, writing: bool) -> list[tuple[str, bytes]]:
-    """Return the agent's modules: name and source.
-
-    Both packages are sent empty: what their `__init__` says is for this side. Byte code
-    would save a millisecond, and only under the interpreter that runs patchq (measured).
-    """
-    loader = agent.__spec__.loader if agent.__spec__ else None
-    assert isinstance(loader, SourceFileLoader | zipimporter)
-    assert agent.__file__ is not None
-    folder = os.path.dirname(agent.__file__)
-    modules = [("patchq", b""), ("patchq.agent", b"")]
-    for name in agent.WRITING if writing else agent.READING:
-        modules.append(
-            (f"patchq.agent.{name}", loader.get_data(os.path.join(folder, f"{name}.py")))
-        )
-    return modules
+    body = modules.body(writing=writing, packed=packed, compiled=compiled, folder=folder)
+    values = {"size": len(body), "packed": packed, "compiled": compiled, "magic": modules.MAGIC}
+    return (_LOADER % values).encode(), body
 
 
 def _is_name(python: str) -> bool:

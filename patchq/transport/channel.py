@@ -14,13 +14,13 @@ prints, the sync marker, then one frame per request. Behind sudo with a password
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator
 from typing import Generic, TypeVar
 
 from patchq.agent import protocol
 from patchq.transport import requests, shape
 from patchq.transport.become import Become, Door
+from patchq.transport.deadlines import DEADLINES, Deadlines
 from patchq.transport.requests import AgentError, Reply, Request, TooLarge
 
 T = TypeVar("T")
@@ -50,25 +50,6 @@ _ECHO = 12
 Conversation = Generator[Request, Reply, T]
 
 
-@dataclass(frozen=True, slots=True)
-class Deadlines:
-    """How long each phase may take, in seconds.
-
-    `connect` and `login` are a host's. `sync`: from the start of the command to the
-    agent's first word. `request`: each request, to the last byte of its answer, and what
-    its own bytes take (`SLOWEST`). `end`: from the last word to the end of a child.
-    """
-
-    connect: float = 10
-    login: float = 20
-    sync: float = 15
-    request: float = 300
-    end: float = 3
-
-
-DEADLINES = Deadlines()
-
-
 class Broken(Exception):
     """The stream does not carry the conversation to its end; the text says why."""
 
@@ -80,7 +61,8 @@ class Exchange(Generic[T]):
     True sends what `advance` returns, and ends when `done`. `start` and `advance` run
     the conversation, so whatever the verb raises comes out of them; so does the
     `AgentError` it did not catch. They may run in another thread than the rest, one at
-    a time. What arrives on stderr goes to `hear`.
+    a time. What arrives on stderr goes to `hear`. `met` is told whether the agent's
+    interpreter takes this one's bytecode.
     """
 
     def __init__(
@@ -89,14 +71,16 @@ class Exchange(Generic[T]):
         nonce: bytes,
         payload: bytes,
         become: Become | None = None,
+        met: Callable[[bool], None] = lambda equal: None,
     ) -> None:
         self._conversation = conversation
-        self._marker = protocol.marker(nonce)
+        self._met = met
+        self._markers = (protocol.marker(nonce), protocol.marker(nonce, equal=True))
         password = become.password if become else None
         self._door = None if password is None else Door(password, nonce)
         self._untold = become.untold if become else str
         self._taken = self._answers = 0
-        self._first = payload
+        self._payload, self._frame = payload, b""
         self._held = b""
         self._thinking = False
         self._received = bytearray()
@@ -129,20 +113,21 @@ class Exchange(Generic[T]):
 
     def start(self) -> bytes:
         """Return the first bytes to send: none where nothing is asked, or sudo comes first."""
-        frame = self._advance(None)
-        self._first = self._first + frame if frame else b""
+        self._frame = self._advance(None)
+        first = self._payload + self._frame if self._frame else b""
         if self._door is not None:
-            self._held = self._first
+            self._held = first
             return b""
-        return self._first
+        return first
 
-    def restart(self) -> bytes:
+    def restart(self, payload: bytes | None = None) -> bytes:
         """Return the first bytes again, for another try where nothing of an agent came."""
+        self._payload = self._payload if payload is None else payload
         assert not self.synced
         assert self._door is None
         self._received.clear()
         self._searched, self.noise = 0, b""
-        return self._first
+        return self._payload + self._frame
 
     def feed(self, data: bytes) -> bytes:
         """Take bytes that arrived and return the bytes to send, maybe none.
@@ -163,11 +148,14 @@ class Exchange(Generic[T]):
         if self._taken > TAKEN_LIMIT:
             raise Broken(f"more than {TAKEN_LIMIT >> 20} MiB came")
         if self._door is not None and not self._door.open:
-            self._door.open = self._found(self._door.ready)
+            self._door.open = bool(self._found(self._door.ready))
             return self._door.open
         if not self.synced:
-            self.synced = self._found(self._marker)
-            self._first = b"" if self.synced else self._first
+            marker = self._found(*self._markers)
+            if marker:
+                self.synced = True
+                self._payload = self._frame = b""
+                self._met(marker == self._markers[1])
         return self.synced and self._whole() > 0
 
     def advance(self) -> bytes:
@@ -202,8 +190,9 @@ class Exchange(Generic[T]):
         """Return whether what stands on stderr quotes what was sent, which is not for a shell."""
         lines = [line.strip() for line in stderr.splitlines()]
         # fish has the bytes that are no text as characters of its own.
+        sent = self._payload + self._frame
         quoted = [re.sub(rb"\xef[\x98-\x9b][\x80-\xbf]", _byte_of_fish, line) for line in lines]
-        return any(len(line) >= _ECHO and line in self._first for line in lines + quoted)
+        return any(len(line) >= _ECHO and line in sent for line in lines + quoted)
 
     def overdue(self, deadlines: Deadlines) -> str:
         """Return what did not come in time, for an error."""
@@ -222,18 +211,20 @@ class Exchange(Generic[T]):
         if not self._thinking:
             self._conversation.close()
 
-    def _found(self, marker: bytes) -> bool:
-        """Skip what stands before a marker; False where it did not come yet."""
-        at = self._received.find(marker, self._searched)
-        self._searched = max(0, len(self._received) - len(marker))
+    def _found(self, *markers: bytes) -> bytes:
+        """Skip what stands before one of markers of one length; return it, or nothing yet."""
+        size = len(markers[0])
+        at = max(self._received.find(marker, self._searched) for marker in markers)
+        self._searched = max(0, len(self._received) - size)
         self.noise = bytes(self._received[: at if at >= 0 else NOISE_LIMIT])
         if at < 0:
             if len(self._received) > NOISE_LIMIT:
                 raise Broken(f"more than {NOISE_LIMIT >> 20} MiB came and no agent spoke")
-            return False
-        del self._received[: at + len(marker)]
+            return b""
+        marker = bytes(self._received[at : at + size])
+        del self._received[: at + size]
         self._searched = 0
-        return True
+        return marker
 
     def _whole(self) -> int:
         """Return the length of the frame that has come, 0 where it has not."""

@@ -16,11 +16,11 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from patchq.errors import UsageError
 from patchq.transport import bootstrap, endings, pipes, pythons
+from patchq.transport.acquaintance import STRANGER, Acquaintance
 from patchq.transport.become import Become
 from patchq.transport.channel import DEADLINES, Conversation, Deadlines, Exchange
 from patchq.transport.endings import Place
@@ -41,12 +41,13 @@ def converse(
     become: Become | None = None,
     started: Callable[[subprocess.Popen[bytes]], None] | None = None,
     called: str | None = None,
+    known: Acquaintance = STRANGER,
 ) -> T:
     """Carry a conversation with an agent at the other end of `argv`.
 
     `python` is the interpreter there, None for its ``python3`` (`bootstrap.command`);
     `become` the user it runs as, `called` what the user calls that host; `started` is given
-    each process that is started.
+    each process that is started; `known` is what is known of interpreters.
 
     Raises:
         UsageError: `argv` is empty or cannot be started, or `python` names no interpreter.
@@ -56,24 +57,17 @@ def converse(
     place = _place(argv, python, become, called)
     nonce = bootstrap.nonce()
     lines = [bootstrap.command(python, become, nonce, restricted=each) for each in (False, True)]
-    payload = bootstrap.payload(nonce, writing=writing, packed=True)
-    exchange = Exchange(conversation, nonce, payload, become)
+    where = f"{shlex.join(argv)} {place.python} {become.name if become else ''}"
+    once = become is not None and become.password is not None
+    opening = known.opening(nonce, where, writing=writing, packed=True, once=once)
+    exchange = Exchange(conversation, nonce, opening.payload, become, met=opening.met)
+    tries = endings.Tries(place, lines, opening.source)
 
-    def hold(line: str, first: bytes) -> endings.Ending | None:
-        argv_ = [*_UNSTOPPED, *argv, line]
+    def hold(first: bytes) -> endings.Ending | None:
+        argv_ = [*_UNSTOPPED, *argv, tries.line]
         return pipes.hold(argv_, exchange, first, place, deadlines=deadlines, started=started)
 
-    with contextlib.closing(exchange):
-        first = exchange.start()
-        ending = None if exchange.done else hold(lines[0], first)
-        if ending is not None and endings.is_restricted(place, exchange, ending):
-            again = hold(lines[1], exchange.restart())
-            ending = replace(again, before=ending) if again else None
-        if ending is not None:
-            if endings.is_without_python(place, exchange, ending):
-                ending = replace(ending, pythons=_pythons(argv, deadlines))
-            raise endings.failure(place, exchange, ending)
-        return exchange.result
+    return pipes.converse(exchange, tries, hold, lambda: _pythons(argv, deadlines))
 
 
 def _place(

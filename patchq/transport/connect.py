@@ -21,6 +21,7 @@ import asyncssh
 
 from patchq.errors import HostError
 from patchq.transport import hostkeys, links, sockets, unreached
+from patchq.transport.acquaintance import STRANGER, Acquaintance
 from patchq.transport.become import Become
 from patchq.transport.channel import DEADLINES, Deadlines
 from patchq.transport.hostkeys import HostKeys, KnownHosts
@@ -63,8 +64,8 @@ class Settings:
 
     A link is given up after ``keepalive * (kept + 1)`` seconds of silence, and what bytes on
     their way take (`patience`). `accept_new`: the key of a host that known_hosts does not know
-    at all is written there. `become` is the user that agents run as. Jump hosts stay connected
-    while ``async with settings`` lasts.
+    at all is written there. `become` is the user that agents run as, `known` what is known of
+    their interpreters. Jump hosts stay connected while ``async with settings`` lasts.
     """
 
     around: Surroundings
@@ -77,6 +78,7 @@ class Settings:
     kept: int = 3
     links: Links = field(default_factory=Links)
     noted: Notes = field(default_factory=Notes)
+    known: Acquaintance = STRANGER
 
     @classmethod
     def read(
@@ -86,10 +88,11 @@ class Settings:
         *,
         accept_new: bool = False,
         become: Become | None = None,
+        known: Acquaintance = STRANGER,
     ) -> Settings:
         """Return the settings of the user whose environment this is; `config` as ``ssh -F``."""
         around = Surroundings.read(environ, config)
-        return cls(around, accept_new=accept_new, become=become)
+        return cls(around, accept_new=accept_new, become=become, known=known)
 
     @property
     def notes(self) -> list[str]:

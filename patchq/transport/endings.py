@@ -7,6 +7,7 @@ Statuses decide, never texts: every shell words "not found" in its own way.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -88,6 +89,40 @@ _RESTRICTED = frozenset({1, 126})
 def is_restricted(place: Place, exchange: Exchange[T], ending: Ending) -> bool:
     """Return whether another try, by a line for restricted shells, may do better."""
     return not exchange.synced and place.become is None and ending.status in _RESTRICTED
+
+
+class Tries:
+    """What to try next where no agent answered, each once.
+
+    `lines` start an agent from a login shell, and from a restricted one. `source` returns
+    the payload that every interpreter takes; None where no other can be sent again.
+    """
+
+    def __init__(
+        self, place: Place, lines: Sequence[str], source: Callable[[], bytes] | None
+    ) -> None:
+        self.place, self._lines, self._source = place, list(lines), source
+        self._before: Ending | None = None
+
+    @property
+    def line(self) -> str:
+        """The line to start an agent by."""
+        return self._lines[0]
+
+    def again(self, exchange: Exchange[T], ending: Ending) -> bytes | None:
+        """Return what to send first in another try, by `line`; None where there is none."""
+        if self._source is not None and ending.status == bootstrap.OTHER and not exchange.synced:
+            source, self._source = self._source, None
+            return exchange.restart(source())
+        if len(self._lines) > 1 and is_restricted(self.place, exchange, ending):
+            self._before = ending
+            del self._lines[0]
+            return exchange.restart()
+        return None
+
+    def told(self, ending: Ending) -> Ending:
+        """Return how the last try ended, with how a first one did."""
+        return replace(ending, before=self._before)
 
 
 def is_hijacked(exchange: Exchange[T], ending: Ending) -> bool:

@@ -14,6 +14,7 @@ import selectors
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from patchq.transport import endings, regular
@@ -28,26 +29,27 @@ _TICK = 0.05
 
 
 def converse(
-    argv: Sequence[str],
     exchange: Exchange[T],
-    place: Place,
-    *,
-    deadlines: Deadlines = DEADLINES,
-    apart: bool = False,
+    tries: endings.Tries,
+    hold: Callable[[bytes], Ending | None],
+    pythons: Callable[[], tuple[str, ...]] = tuple,
 ) -> T:
-    """Run `argv` and carry the conversation over its pipes; return its result.
+    """Carry a conversation by commands that `hold` runs, as `tries` has them; return its result.
 
-    `apart`: a ^C at the terminal does not reach the child, which then ends what it is at.
+    `pythons` names the interpreters that are there, where that which was meant is not.
 
     Raises:
         PatchqError: what the conversation raised, or why no agent answered.
     """
     with contextlib.closing(exchange):
         first = exchange.start()
-        if not exchange.done:
-            ending = hold(argv, exchange, first, place, deadlines=deadlines, apart=apart)
-            if ending is not None:
-                raise endings.failure(place, exchange, ending)
+        ending = None if exchange.done else hold(first)
+        while ending is not None and (again := tries.again(exchange, ending)) is not None:
+            ending = hold(again)
+        if ending is not None:
+            if endings.is_without_python(tries.place, exchange, ending):
+                ending = replace(ending, pythons=pythons())
+            raise endings.failure(tries.place, exchange, tries.told(ending))
         return exchange.result
 
 

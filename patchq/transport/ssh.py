@@ -65,12 +65,11 @@ async def converse(
         PatchqError: what the conversation raised.
     """
     nonce, become = bootstrap.nonce(), settings.become
-    line, plain = (
-        bootstrap.command(host.python, become, nonce, restricted=restricted)
-        for restricted in (False, True)
-    )
-    payload = bootstrap.payload(nonce, writing=writing, packed=True)
-    exchange = Exchange(conversation, nonce, payload, become)
+    lines = [bootstrap.command(host.python, become, nonce, restricted=r) for r in (False, True)]
+    where = f"{host.called or host} {host.python or ''} {become.name if become else ''}"
+    once = become is not None and become.password is not None
+    opening = settings.known.opening(nonce, where, writing=writing, packed=True, once=once)
+    exchange = Exchange(conversation, nonce, opening.payload, become, met=opening.met)
     with contextlib.closing(exchange):
         hops = route.resolve(host, settings.around)
         place = _place(host, hops[-1], settings)
@@ -79,7 +78,7 @@ async def converse(
             async with connect.connected(hops, settings) as connection:
                 road = settings.road(hops)
                 talk = _Talk(exchange, place, hops, connection, road, settings.deadlines, think)
-                await _carry(talk, line, plain, first)
+                await _carry(talk, endings.Tries(place, lines, opening.source), first)
         return exchange.result
 
 
@@ -109,17 +108,16 @@ class _Talk:
     think: Think
 
 
-async def _carry(talk: _Talk, line: str, plain: str, first: bytes) -> None:
-    """Carry the conversation to its end; `plain` is the line for restricted shells."""
+async def _carry(talk: _Talk, tries: endings.Tries, first: bytes) -> None:
+    """Carry the conversation to its end."""
     exchange, place = talk.exchange, talk.place
-    ending = await _hold(talk, line, first)
-    if ending is not None and endings.is_restricted(place, exchange, ending):
-        again = await _hold(talk, plain, exchange.restart())
-        ending = replace(again, before=ending) if again else None
+    ending = await _hold(talk, tries.line, first)
+    while ending is not None and (again := tries.again(exchange, ending)) is not None:
+        ending = await _hold(talk, tries.line, again)
     if ending is not None:
         if endings.is_without_python(place, exchange, ending):
             ending = replace(ending, pythons=await _pythons(talk))
-        raise endings.failure(place, exchange, ending)
+        raise endings.failure(place, exchange, tries.told(ending))
 
 
 async def _hold(talk: _Talk, line: str, first: bytes) -> Ending | None:

@@ -115,7 +115,10 @@ def test_agent_is_read_from_a_zip_too(tmp_path):
 
 def test_traceback_of_the_agent_shows_its_source():
     payload = bootstrap.payload(bootstrap.nonce(), writing=False)
-    served, broken = b"serve.main(b, sys.stdout.buffer, n)", b"print(serve.respond(0,{}),flush=1)"
+    served, broken = (
+        b"serve.main(b, sys.stdout.buffer, n, equal=equal)",
+        b"print(serve.respond(0,{}),flush=1)",
+    )
     assert payload.count(served) == 1
 
     done = subprocess.run(
