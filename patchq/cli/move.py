@@ -14,7 +14,6 @@ from patchq.conversation import commit, move, plain, trying
 from patchq.conversation import undo as taking_back
 from patchq.conversation.goal import Upto
 from patchq.conversation.view import Aim
-from patchq.editing import refreshed
 from patchq.errors import QuiltError, UsageError
 from patchq.queue.heads import Heads
 from patchq.report import Report, brief
@@ -89,6 +88,8 @@ def push(upto: str | None, everything: bool, dry_run: bool, quiet: bool, **value
     def make(aim: Aim) -> Conversation[Report]:
         who = ground(dry_run, aim)
         if refresh:
+            from patchq.editing import refreshed
+
             return refreshed.push(aim, who, goal, how)
 
         def push() -> Conversation[Report]:
@@ -170,7 +171,11 @@ def pop(
     goal = Upto(upto, everything)
     target = target_of(values)
     _exclusive(target, force, refresh)
-    verb = refreshed.pop if refresh else move.pop
+    verb = move.pop
+    if refresh:
+        from patchq.editing import refreshed
+
+        verb = refreshed.pop
     return run(
         target,
         lambda aim: verb(aim, ground(dry_run), goal, force),

@@ -16,6 +16,7 @@ which is counted as `work`; so is depth.
 
 from __future__ import annotations
 
+import functools
 import re
 
 DEEP = "nested too deeply to be read safely"
@@ -41,8 +42,7 @@ _PASSED = r"""
 """
 # What follows the pieces always fits, so none is ever given back: linear without possessive
 # quantifiers, which CPython 3.11.0 to 3.11.4 match wrongly. By the hundred: each costs memory.
-_TOKEN = re.compile(
-    rf"""
+_TOKEN = rf"""
     (?: {_PASSED} ){{0,100}}
     (?: (?P<more> {_PASSED} )
       | (?P<line> \n (?P<indent> [ \t\f]* ) (?P<joined>\\)? )
@@ -52,18 +52,13 @@ _TOKEN = re.compile(
       | (?P<open> [(\[{{] ) | (?P<close> [)\]}}] ) | (?P<comma> , ) | (?P<semicolon> ; )
       | (?P<colon> : ) | (?P<atom> \.\.\. ) | (?P<dot> \. ) | (?P<broken> \\ )
       | (?P<operator> . ) | (?P<end> \Z ) )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+"""
 # What a string holds before its end, by its quotes; by the hundred, too.
 _HELD = {
-    quote: re.compile(rf"(?: {held} | \\. ){{0,100}}", re.VERBOSE | re.DOTALL)
-    for quote, held in {
-        "'": r"[^'\\\n]+",
-        '"': r'[^"\\\n]+',
-        "'''": r"[^'\\]+ | '(?!'')",
-        '"""': r'[^"\\]+ | "(?!"")',
-    }.items()
+    "'": r"[^'\\\n]+",
+    '"': r'[^"\\\n]+',
+    "'''": r"[^'\\]+ | '(?!'')",
+    '"""': r'[^"\\]+ | "(?!"")',
 }
 # What may follow `case` where it is a name like any other.
 _NAMED = re.compile(r"[ \t\f]*(?:\\\n[ \t\f]*)*[=.,:;)\]]")
@@ -84,6 +79,17 @@ def trouble(text: str, *, limit: int = LIMIT) -> str | None:
     except _Stop as stop:
         return str(stop)
     return None
+
+
+@functools.cache
+def _token() -> re.Pattern[str]:
+    """Return the pattern of a token: compiled (20 ms) only by who reads a text."""
+    return re.compile(_TOKEN, re.VERBOSE | re.DOTALL)
+
+
+@functools.cache
+def _held(quote: str) -> re.Pattern[str]:
+    return re.compile(rf"(?: {_HELD[quote]} | \\. ){{0,100}}", re.VERBOSE | re.DOTALL)
 
 
 class _Stop(Exception):
@@ -135,12 +141,12 @@ class _Scan:
 
     def run(self) -> None:
         """Read the whole text. Raises: _Stop."""
-        at = 0
+        at, token = 0, _token()
         while at < len(self.text):
             if self.strings and self.strings[-1].brackets <= self.strings[-1].specs:
                 at = self._content(self.strings[-1], at)
                 continue
-            found = _TOKEN.match(self.text, at)
+            found = token.match(self.text, at)
             assert found is not None
             assert found.lastgroup is not None
             at = found.end()
@@ -159,7 +165,7 @@ class _Scan:
 
     def _behind(self, quote: str, at: int) -> int:
         """Return the place behind a string whose quotes open before `at`. Raises: _Stop."""
-        while (found := _HELD[quote].match(self.text, at)) and found.end() > at:
+        while (found := _held(quote).match(self.text, at)) and found.end() > at:
             at = found.end()
         if not self.text.startswith(quote, at):
             raise _Stop(BROKEN)

@@ -198,8 +198,7 @@ def _agent(text: str | None, tokens: Mapping[str, str], around: Surroundings) ->
 
 
 def _expanded(text: str, tokens: Mapping[str, str], around: Surroundings) -> str:
-    for name, value in around.environ.items():
-        text = text.replace("${" + name + "}", value)
+    text = re.sub(r"\$\{([^}]+)\}", lambda found: around.environ.get(found[1], found[0]), text)
     if text == "~" or text.startswith("~/"):
         text = f"{around.home}{text[1:]}"
     return _tokens(text, tokens)
