@@ -16,6 +16,7 @@ compiled (``@support_torch_compile``).
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -87,8 +88,14 @@ def effect(
     sources = [path for path in dict.fromkeys(paths) if path.endswith(".py")]
     compilers = tuple(path for path in sources if path.startswith(_COMPILER))
     rest = [path for path in sources if path not in compilers]
-    compiled = tuple(path for path in rest if _COMPILED.search(text(path) or b""))
+    compiled = tuple(path for path in rest if _is_compiled(text(path) or b""))
     return Effect(compiled, tuple(path for path in rest if path not in compiled), compilers)
+
+
+@functools.lru_cache(maxsize=64)
+def _is_compiled(text: bytes) -> bool:
+    """Return whether a file has a compiled model; the hosts of a run have the same texts."""
+    return _COMPILED.search(text) is not None
 
 
 def _named(paths: tuple[str, ...]) -> str:

@@ -18,6 +18,9 @@ def files(
     cache: Path, distribution: str, release: str, paths: Iterable[str]
 ) -> dict[str, tuple[bytes, bool]]:
     """Return the release's files at `paths`: bytes, and whether it is executable."""
+    paths = tuple(paths)
+    if not paths:  # no git process for each of many hosts
+        return {}
     from patchq.releases.store import Store
 
     store = Store(distribution, cache / "releases")
