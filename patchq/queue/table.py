@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 
 from patchq.errors import UsageError
 
+# Specifiers that need no look by packaging, whose import takes longer than all else here.
+_BOUND = r"\s*(?:[<>]=?|[!=]=)\s*[0-9]+(?:\.[0-9]+)*\s*"
+_PLAIN = re.compile(f"{_BOUND}(?:,{_BOUND})*")
 _KEYS = ("distribution", "summary", "owner", "upstream", "imports", "patches")
 _PATCH_KEYS = ("for", "upstream")
 
@@ -112,7 +115,7 @@ def _note(name: str, value: object, source: str) -> PatchNote:
         )
     _known(value, _PATCH_KEYS, f"{source}: {where}")
     releases = _text(value, "for", source)
-    if releases:
+    if releases and not _PLAIN.fullmatch(releases):
         from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
         try:

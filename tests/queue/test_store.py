@@ -1,14 +1,16 @@
+import random
 import shutil
 import subprocess
 import sys
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 from patchq.engine import diff
 from patchq.errors import UsageError
 from patchq.model import UnsafePath
 from patchq.queue import lock as locks
-from patchq.queue import store
+from patchq.queue import store, table
 from tests.engine import corpus
 
 TOML = """\
@@ -184,6 +186,17 @@ def test_a_queue_toml_that_is_wrong_is_refused_and_the_nearest_key_named(
     assert words in caught.value.what
     assert str(folder) in caught.value.what
     assert mend in caught.value.mend or mend == "keys"
+
+
+def test_a_specifier_that_is_taken_as_it_stands_is_one():
+    pieces = ["<", ">", "=", "!", "~", " ", ",", "1", "0", ".", "16", "*", "a", "==", "<=", "\n"]
+    chance = random.Random(8)
+    texts = ["".join(chance.choices(pieces, k=chance.randint(1, 9))) for _ in range(30_000)]
+    plain = [text for text in texts if table._PLAIN.fullmatch(text)]
+
+    assert len(plain) > 200
+    for text in plain:
+        SpecifierSet(text)
 
 
 def test_a_folder_that_is_no_queue_is_said(tmp_path):
