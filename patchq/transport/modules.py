@@ -44,7 +44,7 @@ def body(*, writing: bool, packed: bool, compiled: bool, folder: Path | None = N
         found = marshal.dumps(pairs, 2)
         found = zlib.compress(found, 6) if packed else found
         if folder is not None:
-            cachefile.keep(folder / name, hashlib.sha256(found).digest() + found)
+            cachefile.keep(folder / name, _seal(name, found) + found)
     return found
 
 
@@ -125,4 +125,9 @@ def _kept(path: Path) -> bytes | None:
     except OSError:
         return None
     digest, rest = data[:_DIGEST], data[_DIGEST:]
-    return rest if hashlib.sha256(rest).digest() == digest else None
+    return rest if digest == _seal(path.name, rest) else None
+
+
+def _seal(name: str, data: bytes) -> bytes:
+    """Return what stands before a file that is kept: it is whole, and has not another's name."""
+    return hashlib.sha256(name.encode() + data).digest()

@@ -10,7 +10,6 @@ from types import CodeType
 
 import pytest
 
-from patchq.agent import protocol
 from patchq.transport import bootstrap, command, hosts, local, modules, ssh
 from patchq.transport.acquaintance import Acquaintance
 from patchq.transport.become import Become
@@ -18,17 +17,33 @@ from tests import ssh_lab
 from tests.agent import agent_lab
 from tests.transport import talk
 
-PYTHONS = agent_lab.interpreters()
-OTHERS = [
-    python
-    for python in PYTHONS
-    if subprocess.run(
-        [python, "-ISc", "import importlib.util as u; print(u.MAGIC_NUMBER.hex())"],
-        capture_output=True,
-        text=True,
-    ).stdout.strip()
-    != modules.MAGIC.hex()
-]
+# An interpreter that says that it is of another kind: not every machine has a second one.
+CHANGED = f"""#!/bin/sh
+shift
+exec {sys.executable} -ISc '
+import sys, _frozen_importlib_external as files
+files.MAGIC_NUMBER = b"else"
+exec(sys.argv[1])' "$@"
+"""
+
+
+def is_other(python):
+    ask = "import importlib.util as u; print(u.MAGIC_NUMBER.hex())"
+    done = subprocess.run([python, "-ISc", ask], capture_output=True, text=True, check=True)
+    return done.stdout.strip() != modules.MAGIC.hex()
+
+
+OTHERS = list(filter(is_other, agent_lab.interpreters()))
+
+
+@pytest.fixture
+def other(tmp_path):
+    """An interpreter of another kind."""
+    path = tmp_path / "other" / "python"
+    path.parent.mkdir()
+    path.write_text(CHANGED)
+    path.chmod(0o755)
+    return str(path)
 
 
 @pytest.fixture
@@ -67,10 +82,11 @@ def test_an_equal_interpreter_gets_bytecode_from_the_second_time_on(tmp_path, fo
     assert names(folder) == [sys.executable]
 
 
-@pytest.mark.parametrize("python", OTHERS)
+@pytest.mark.parametrize("python", ["changed", *OTHERS])
 def test_another_interpreter_that_gets_bytecode_is_started_again_from_source(
-    tmp_path, folder, python
+    tmp_path, folder, other, python
 ):
+    python = other if python == "changed" else python
     (tmp_path / "m.py").write_bytes(b"1\n")
     known = believe(folder, python)
 
@@ -81,16 +97,12 @@ def test_another_interpreter_that_gets_bytecode_is_started_again_from_source(
     assert opened(Acquaintance(folder), python).source is None
 
 
-def test_there_is_another_interpreter_to_try_it_with():
-    assert OTHERS
-
-
-def test_a_host_that_changed_its_interpreter_is_asked_anew(base, home, folder):
+def test_a_host_that_changed_its_interpreter_is_asked_anew(base, home, folder, other):
     (base / "remote" / "m.py").write_bytes(b"1\n")
     with ssh_lab.embedded(base / "remote", home.public, shell="sh") as server:
         home.add("gpu1", server)
         asked = []
-        for python in (sys.executable, sys.executable, OTHERS[0], OTHERS[0]):
+        for python in (sys.executable, sys.executable, other, other):
             link = base / "remote" / "python"
             link.unlink(missing_ok=True)
             link.symlink_to(python)
@@ -107,10 +119,10 @@ def test_a_host_that_changed_its_interpreter_is_asked_anew(base, home, folder):
 
 @pytest.mark.parametrize("shell", ["sh", "rbash"])
 def test_a_wrong_guess_behind_a_command_is_mended_for_restricted_shells_too(
-    tmp_path, folder, shell, monkeypatch
+    tmp_path, folder, other, shell, monkeypatch
 ):
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "python3").symlink_to(OTHERS[0])
+    (tmp_path / "bin" / "python3").symlink_to(other)
     for tool in ("sh", "rbash"):
         (tmp_path / "bin" / tool).symlink_to(ssh_lab.tool(tool))
     (tmp_path / "m.py").write_bytes(b"1\n")
@@ -193,6 +205,10 @@ def test_what_was_kept_is_what_was_made(folder, writing, packed):
     assert kept.stat().st_ino == stamp
 
 
+def _sealed(name, data):
+    return modules._seal(name, data) + data
+
+
 DAMAGE = {
     "cut": lambda path: path.write_bytes(path.read_bytes()[:-1]),
     "empty": lambda path: path.write_bytes(b""),
@@ -201,6 +217,7 @@ DAMAGE = {
     "anyone may write": lambda path: path.chmod(0o666),
     "the group may write": lambda path: path.chmod(0o660),
     "a link": lambda path: path.symlink_to(path.rename(path.with_name("elsewhere"))),
+    "another's name": lambda path: path.write_bytes(_sealed("another", b"evil")),
     "a folder": lambda path: (path.unlink(), path.mkdir()),
     "a pipe": lambda path: (path.unlink(), os.mkfifo(path)),
 }
@@ -223,7 +240,7 @@ def test_what_another_user_kept_is_never_sent(folder):
     first = modules.body(writing=False, packed=True, compiled=True, folder=folder)
     (kept,) = folder.iterdir()
     evil = b"evil" * 100
-    kept.write_bytes(bytes.fromhex(protocol.sha256(evil)) + evil)
+    kept.write_bytes(_sealed(kept.name, evil))
     assert modules.body(writing=False, packed=True, compiled=True, folder=folder) == evil
     os.chown(kept, 65534, 65534)
 
