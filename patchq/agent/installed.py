@@ -255,6 +255,8 @@ def _editable(where: str, rows: bytes) -> bool:
         if json.loads(data or b"{}").get("dir_info", {}).get("editable"):
             return True
     # Older tools leave no such note: a .pth line, or a finder, is all that there is of code.
+    if b".pth" not in rows:
+        return False
     names = [line.split(b",")[0] for line in rows.split(b"\n")]
     lines = any(name.endswith(b".pth") and b"/" not in name for name in names)
     return lines and not any(name.endswith(b".py") and b"/" in name for name in names)

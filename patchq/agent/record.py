@@ -63,8 +63,9 @@ def update(data: bytes, rows: Mapping[str, Optional[bytes]]) -> bytes:
     tail = lines.pop()
     end = b"\r\n" if lines and lines[0].endswith(b"\r") else b"\n"
     out = []
+    starts = (b'"', *wanted)  # most rows are none of these: not looked at further
     for line in lines:
-        name = _name(line)
+        name = _name(line) if line.startswith(starts) else None
         if name not in wanted:
             out.append(line + b"\n")
             continue
