@@ -25,11 +25,7 @@ _DEBIAN = "debian/patches"
 def cache() -> Path:
     """Return the user's cache folder for patchq: ``PATCHQ_CACHE``, else the system's."""
     chosen = os.environ.get("PATCHQ_CACHE")
-    if chosen:
-        return Path(chosen).absolute()
-    import platformdirs
-
-    return platformdirs.user_cache_path("patchq")
+    return Path(chosen).absolute() if chosen else _usual("cache", "~/.cache")
 
 
 def agents() -> Path:
@@ -43,18 +39,26 @@ def state() -> Path:
     ``PATCHQ_STATE``, else the system's.
     """
     chosen = os.environ.get("PATCHQ_STATE")
-    if chosen:
-        return Path(chosen).absolute()
-    import platformdirs
-
-    return platformdirs.user_state_path("patchq")
+    return Path(chosen).absolute() if chosen else _usual("state", "~/.local/state")
 
 
 def config() -> Path:
     """Return the user's folder for patchq's settings, as the system has it."""
+    return _usual("config", "~/.config")
+
+
+def _usual(kind: str, folder: str) -> Path:
+    """Return the user's folder for patchq of some kind, where the system has it.
+
+    On Linux that is the XDG Base Directory Specification's: platformdirs, which knows the
+    other systems, takes as long to import as all that `patchq top` needs.
+    """
+    if os.uname().sysname == "Linux":
+        named = os.environ.get(f"XDG_{kind.upper()}_HOME", "")
+        return Path(named if os.path.isabs(named) else os.path.expanduser(folder)) / "patchq"
     import platformdirs
 
-    return platformdirs.user_config_path("patchq")
+    return Path(getattr(platformdirs, f"user_{kind}_path")("patchq"))
 
 
 def one_queue(named: str | None, verb: str) -> store.Queue:

@@ -85,7 +85,7 @@ class Tape(NamedTuple):
 def answers(data: bytes, out: bytes) -> list[Any]:
     """Return the agent's answers; one that is an error is returned as it is."""
     nonce = data.split(b"\n", 1)[0].split()[-2]
-    found, rest = [], out.partition(protocol.marker(nonce))[2]
+    found, rest = [], out.partition(protocol.marker(nonce)[:-1])[2][1:]
     while rest:
         head, tail = protocol.lengths(rest[:8])
         found.append(protocol.unpack(rest[8 : 8 + head], rest[8 + head : 8 + head + tail])[0])
