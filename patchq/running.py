@@ -106,7 +106,9 @@ class Process:
 class Running:
     """The processes of an environment; how many could not be looked into, or not in time.
 
-    `others` run on the same interpreter, which is not the environment's alone.
+    `others` run on the same interpreter, which is not the environment's alone. `hidden`:
+    other users' processes are not shown there, and may be as many as they like. `unread`
+    are numbers and names of the first that could not be looked into.
     """
 
     processes: tuple[Process, ...]
@@ -114,6 +116,8 @@ class Running:
     unseen: int = 0
     others: int = 0
     managed: bool = True
+    hidden: bool = False
+    unread: tuple[tuple[int, str], ...] = ()
 
     def of(self, state: State, *, proven: bool = True) -> tuple[Process, ...]:
         """Return the processes in one state: those that are proven, or the others."""
@@ -137,8 +141,10 @@ class Running:
             "restart": [one.pid for one in self.of(State.BEFORE)],
             "mixed": [[one.pid for one in tree] for tree in self.mixed],
             "unreadable": self.unreadable,
+            "unread": [{"pid": pid, "name": name} for pid, name in self.unread],
             "unseen": self.unseen,
             "others": self.others,
+            "hidden": self.hidden,
         }
 
 
@@ -162,6 +168,8 @@ def _read(answer: Any) -> Running:
         int(answer["unseen"]),
         int(answer["others"]),
         managed=bool(receipts),
+        hidden=bool(answer.get("hidden")),
+        unread=tuple((int(pid), _plain(name)) for pid, name in answer.get("unread", ())[:_MOST]),
     )
 
 

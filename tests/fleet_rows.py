@@ -67,7 +67,7 @@ def running(old: int = 0, mixed: bool = False) -> dict[str, object]:
     restart = list(pids)[:old]
     return {
         "processes": processes, "restart": restart, "mixed": [list(pids)] if mixed else [],
-        "unreadable": 0, "unseen": 0, "others": 0,
+        "unreadable": 0, "unread": [], "unseen": 0, "others": 0, "hidden": False,
     }  # fmt: skip
 
 

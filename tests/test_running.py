@@ -251,6 +251,21 @@ def test_an_answer_that_makes_no_sense_is_not_believed(damage):
     assert running.read(answer) is None
 
 
+def test_what_could_not_be_seen_matters_where_something_was_changed():
+    """An agent that names no process says of one receipt, and no more, that it was."""
+    one = receipt("one", 100, "e0", "e1")
+    answer = {"boot": "b1", "up": UP, "utc": UTC, "ticks": TICKS, "processes": [], "until": None}
+    answer |= {"unreadable": 3, "unseen": 0, "others": 0, "hidden": True, "receipts": [one]}
+    answer["unread"] = [[7, "ap\x1bi"]]
+
+    read = running.read(answer)
+
+    assert read is not None
+    assert (read.managed, read.hidden, read.unread) == (True, True, ((7, "ap?i"),))
+    assert read.to_json()["hidden"] is True
+    assert read.to_json()["unread"] == [{"pid": 7, "name": "ap?i"}]
+
+
 def test_processes_that_name_each_other_as_parents_end():
     answer = found([process(7, 1, 8, forked=True), process(8, 1, 7, forked=True)], [])
 

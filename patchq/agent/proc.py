@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Dict, Iterator, NamedTuple, Optional, Sequence, Tuple
 
 # An argument list may have 2 MB; what names the program is in front.
 _MOST = 1 << 16
 _CHUNK = 1 << 16
 _ENDED = (b"Z", b"X", b"x")
+# Of a process's flags, include/linux/sched.h: PF_FORKNOEXEC.
+_FORKNOEXEC = 0x40
 
 
 class Stat(NamedTuple):
@@ -16,13 +19,20 @@ class Stat(NamedTuple):
 
     `image` is where program and stack begin: a process has its parent's until it runs
     another program, and nobody else has it, since the kernel places each at random. It
-    is zeros for another user's.
+    cannot be read of another user's. `forked`: it has run no program since it was forked,
+    which the kernel tells of anybody's.
     """
 
     parent: int
     start: int
     image: Tuple[bytes, bytes]
     thread: str
+    forked: bool
+
+    @property
+    def readable(self) -> bool:
+        """True where `image` says something; else the kernel gives 1 and 0."""
+        return int(self.image[1]) != 0
 
 
 def stat(pid: int) -> Optional[Stat]:
@@ -33,7 +43,26 @@ def stat(pid: int) -> Optional[Stat]:
     if len(fields) < 26 or fields[0] in _ENDED:
         return None
     image = (fields[23], fields[25])
-    return Stat(int(fields[1]), int(fields[19]), image, os.fsdecode(data[first + 1 : last]))
+    thread, forked = os.fsdecode(data[first + 1 : last]), bool(int(fields[6]) & _FORKNOEXEC)
+    return Stat(int(fields[1]), int(fields[19]), image, thread, forked)
+
+
+def hides() -> bool:
+    """Return whether /proc does not show other users' processes (hidepid), or none at all.
+
+    Process 1 is always there. Where it is this user's own, only the mount tells.
+    """
+    if not read(1, "stat"):
+        return True
+    if os.geteuid() == 0 or os.stat("/proc/1").st_uid != os.geteuid():
+        return False
+    with open("/proc/self/mountinfo", "rb") as file:  # it comes in pages
+        lines = [line.split(b" ") for line in file.read().split(b"\n")]
+    mine = [line for line in lines if line[4:5] == [b"/proc"]]
+    below = {line[1] for line in mine}  # they stand in no order: which one is on top?
+    top = b" ".join(word for line in mine if line[0] not in below for word in line)
+    found = re.search(rb"\bhidepid=(\w+)", top)
+    return found is not None and found[1] not in (b"0", b"off")
 
 
 def boot() -> str:

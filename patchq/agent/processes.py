@@ -32,6 +32,8 @@ _FAILURES = (OSError, ArithmeticError, LookupError, MemoryError, TypeError, Valu
 # Seconds to look for; 2,000 processes take 25 ms (docs/hosts.md).
 ROOM = 2.0
 _MOST, _RECEIPTS, _ABOVE = 500, 30, 16
+# So many of the processes that cannot be looked into are named.
+_NAMED = 20
 
 
 class Seen(NamedTuple):
@@ -66,6 +68,9 @@ def running(here: Environment, done: bool = False) -> Optional[Dict[str, Any]]:
         if found["processes"]:
             found["receipts"], ended = _receipts(here.home)
             found["until"] = now if done else ended
+        elif found["hidden"] or found["unreadable"] or found["unseen"]:
+            # It was changed, or it was not: only then does it matter what was not seen.
+            found["receipts"] = _receipts(here.home)[0][-1:]
     except _FAILURES:
         return None
     return found
@@ -103,7 +108,8 @@ class _Scan:
         # Proven by a parent, if at all: those that belong to the environment, that are
         # another user's, and that wrote a title over all that would tell.
         self.waiting: List[Tuple[Seen, str]] = []
-        self.unreadable = self.unseen = self.others = 0
+        self.unreadable: List[Seen] = []
+        self.unseen = self.others = 0
 
     def run(self) -> None:
         """Look at every process."""
@@ -114,7 +120,7 @@ class _Scan:
             if above is not None and above.proof != "environment":
                 self.found[seen.pid] = seen._replace(proof="child")
             elif why == "unreadable":
-                self.unreadable += 1
+                self.unreadable.append(seen)
             elif why == "belongs" and self.sought.dedicated:
                 self.found[seen.pid] = seen
             elif why == "belongs":
@@ -125,13 +131,12 @@ class _Scan:
         told = []
         for seen in self.found.values():
             above = self._above(seen.stat.parent)
-            forked = above is not None and above.stat.image == seen.stat.image
             told.append(
                 {
                     "pid": seen.pid,
                     "parent": above.pid if above is not None else None,
                     "start": seen.stat.start,
-                    "forked": forked and any(map(int, seen.stat.image)),
+                    "forked": above is not None and _forked(seen, above),
                     "name": seen.name,
                     "proof": seen.proof,
                 }
@@ -140,9 +145,11 @@ class _Scan:
             **clock(),
             "ticks": os.sysconf("SC_CLK_TCK"),
             "processes": told,
-            "unreadable": self.unreadable,
+            "unreadable": len(self.unreadable),
+            "unread": [[seen.pid, seen.name] for seen in self.unreadable[:_NAMED]],
             "unseen": self.unseen,
             "others": self.others,
+            "hidden": proc.hides(),
             "receipts": [],
             "until": None,
         }
@@ -172,11 +179,12 @@ class _Scan:
                 yield pid, exe
 
     def _look(self, pid: int, exe: Optional[str]) -> None:
-        argv = list(map(os.fsdecode, proc.read(pid, "cmdline").rstrip(b"\0").split(b"\0")))
+        line = proc.read(pid, "cmdline")
+        argv = list(map(os.fsdecode, line.rstrip(b"\0").split(b"\0")))
         if not argv[0] or pid == os.getpid() or (exe is None and _is_other(argv[0])):
             return
         found = proc.stat(pid)
-        if found is None or (exe is None and not _may_be_python(argv[0], found.thread)):
+        if found is None or (exe is None and not _may_be_python(line, argv[0], found.thread)):
             return
         program = programs.program(argv)
         name = programs.name(program, found.thread)
@@ -248,6 +256,30 @@ def _is_other(first: str) -> bool:
     return first.startswith("/") and not programs.is_python(first)
 
 
-def _may_be_python(first: str, thread: str) -> bool:
-    """Return whether another user's process looks like Python, or wrote itself a title."""
-    return "::" in first or programs.is_python(first) or programs.is_python(thread)
+def _may_be_python(line: bytes, first: str, thread: str) -> bool:
+    """Return whether another user's process looks like Python, or wrote itself a title.
+
+    A title is written over all arguments, and setproctitle names the thread so, too; servers
+    in C do one of both, and systemd puts its own in brackets.
+    """
+    if "::" in first or programs.is_python(first) or programs.is_python(thread):
+        return True
+    titled = line.endswith(b"\0\0") or not line.endswith(b"\0")
+    return titled and os.fsencode(first)[:15] == os.fsencode(thread) and first[0] != "("
+
+
+def _forked(seen: Seen, above: Seen) -> bool:
+    """Return whether a process has the code that `above`, which it descends from, has loaded.
+
+    Where the places of their programs cannot be read, each on the way must have run none.
+    """
+    if seen.stat.readable and above.stat.readable:
+        return seen.stat.image == above.stat.image
+    found: Optional[proc.Stat] = seen.stat
+    for _ in range(_ABOVE):
+        if found is None or not found.forked:
+            return False
+        if found.parent == above.pid:
+            return True
+        found = proc.stat(found.parent)
+    return False

@@ -80,6 +80,7 @@ def _of_hosts(rows: list[Row]) -> tuple[_Metric, ...]:
     version = _Metric("patchq_installed_info", "What is installed.")
     restart = _Metric("patchq_restart_needed", "Processes that run code from before a change.")
     mixed = _Metric("patchq_mixed_servers", "Servers whose processes differ in their code.")
+    unseen = _Metric("patchq_processes_not_seen", "Processes that could not be looked into.")
     last = _Metric("patchq_last_receipt_timestamp_seconds", "The ledger's last receipt.")
     for row in rows:
         up.add(int("error" not in row), host=row["host"])
@@ -88,13 +89,16 @@ def _of_hosts(rows: list[Row]) -> tuple[_Metric, ...]:
         labels = {"host": row["host"], "distribution": _short(row["distribution"])}
         if row["version"] is not None:
             version.add(1, **labels, version=_short(row["version"]))
-        if row["running"] is not None:
-            restart.add(len(row["running"]["restart"]), **labels)
-            mixed.add(len(row["running"]["mixed"]), **labels)
+        live = row["running"]
+        if live is not None:
+            unseen.add(live["unreadable"] + live["unseen"], **labels)
+            for metric, found in ((restart, live["restart"]), (mixed, live["mixed"])):
+                if found or not live["hidden"]:  # what is not shown there is not none
+                    metric.add(len(found), **labels)
         time = _seconds((row["receipt"] or {}).get("time"))
         if time is not None:
             last.add(time, **labels)
-    return up, version, restart, mixed, last
+    return up, version, restart, mixed, unseen, last
 
 
 def _of_queues(rows: list[Row]) -> tuple[_Metric, ...]:

@@ -30,14 +30,27 @@ def of(
     cache = _cache(seen, paths)
     ephemeral = bool(seen.extra.get("ephemeral"))
     notes = ((EPHEMERAL,) if ephemeral else ()) + (cache.lines() if cache else ())
+    first = recovered(seen)
     return Aftermath(
-        (*notes, *restart.needed(found, verb=verb)),
+        (*first.notes, *notes, *restart.needed(found, verb=verb)),
         {
+            **first.document,
             "ephemeral": ephemeral,
             "compile_cache": cache.to_json() if cache else None,
             "running": found.to_json() if found else None,
         },
     )
+
+
+def recovered(seen: view.Sight) -> Aftermath:
+    """Return what is to be said of a transaction that this run found cut short, if it did."""
+    word = seen.extra.get("recovered")
+    if word not in ("finished", "undone"):
+        return Aftermath((), {})
+    note = f"The interrupted transaction was {word} first."
+    if word == "finished":
+        note += " patchq status names who must be restarted."
+    return Aftermath((note,), {"recovered": word})
 
 
 def _cache(seen: view.Sight, paths: Iterable[str]) -> compilecache.Effect | None:

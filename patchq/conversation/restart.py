@@ -63,15 +63,26 @@ def current(found: Running | None) -> tuple[str, ...]:
 def named(processes: Iterable[Process]) -> str:
     """Return processes as a list: number and name, not more than there is room for."""
     told = [f"{one.pid} {one.name}" for one in processes]
-    more = len(told) - _MOST
+    return _listed(told, len(told))
+
+
+def _listed(told: list[str], count: int) -> str:
+    more = count - len(told[:_MOST])
     return ", ".join(told[:_MOST]) + (f" and {more} more" if more > 0 else "")
 
 
 def _unseen(found: Running) -> list[str]:
     lines = []
+    if found.hidden:
+        lines.append(
+            "/proc does not show the processes of other users: which of them must be restarted"
+            " cannot be seen"
+        )
     if found.unreadable:
         count = "1 process" if found.unreadable == 1 else f"{found.unreadable} processes"
-        lines.append(f"{count} of other users may be Python, and cannot be looked into")
+        names = _listed([f"{pid} {name}" for pid, name in found.unread], found.unreadable)
+        told = f": {names}" if found.unread else ""
+        lines.append(f"{count} of other users may be Python, and cannot be looked into{told}")
     if found.unseen:
         lines.append(f"{found.unseen} processes were not looked at: it would have taken long")
     return lines

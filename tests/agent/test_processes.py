@@ -167,6 +167,76 @@ def test_processes_of_other_users_are_found_by_their_words_and_else_counted(home
     assert alone["unreadable"] == 0
 
 
+NOBODY = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
+
+
+@pytest.fixture
+def open_home(home):
+    """The environment, where every user can read it."""
+    for folder in (home.root.parent, *home.root.parents):
+        if folder.stat().st_mode & 0o005 != 0o005:
+            os.chmod(folder, folder.stat().st_mode | 0o005)
+    return home
+
+
+@pytest.mark.parametrize(
+    ("method", "forked"), [("fork", [False, True, True, True]), ("spawn", [False] * 4)]
+)
+def test_who_may_not_look_into_a_server_knows_what_it_forked(open_home, method, forked):
+    with server(open_home, method) as pids:
+        found = process_lab.asked(open_home.site, NOBODY)["running"]
+
+    told = {one["pid"]: one["forked"] for one in found["processes"]}
+    assert [told[pid] for pid in pids] == forked
+
+
+@pytest.mark.parametrize("title", ["api-server", "a title that is longer than the arguments" * 40])
+def test_another_users_title_is_counted_and_named(open_home, title):
+    code = process_lab.SERVER.decode() + f"\nretitle({title!r})\n{WAIT}"
+    with started(os.path.realpath(open_home.python), "-c", code) as process:
+        found = process_lab.asked(open_home.site, NOBODY)["running"]
+
+    told = dict(found["unread"])
+    assert found["unreadable"] >= len(told) >= 1
+    assert title.startswith(told[process.pid].removesuffix("..."))
+
+
+def test_programs_in_c_that_wrote_a_title_are_not_counted(open_home):
+    """As a real shell is named by who starts it, and as sshd and systemd name themselves."""
+    rename = "import ctypes; ctypes.CDLL(None).prctl(15, NAME, 0, 0, 0)"
+    code = process_lab.SERVER.decode() + f"\nretitle('(sd-pam)')\n{WAIT}"
+    other = process_lab.SERVER.decode() + f"\nretitle('sshd: me@notty')\n{rename}\n{WAIT}"
+    base = os.path.realpath(open_home.python)
+    with (
+        started(base, "-c", code) as systemd,
+        started(base, "-c", other.replace("NAME", "b'sshd'")) as sshd,
+        started("sh", "-c", "echo up; sleep 60") as shell,
+    ):
+        found = process_lab.asked(open_home.site, NOBODY)["running"]
+
+    assert not {systemd.pid, sshd.pid, shell.pid} & set(dict(found["unread"]))
+
+
+@pytest.mark.parametrize(
+    ("mode", "user"), [("1", NOBODY), ("2", NOBODY), ("2", ()), ("0", NOBODY)]
+)
+def test_whether_proc_hides_others_is_told(open_home, mode, user):
+    hide = f'mount -o remount,hidepid={mode} /proc; "$@"; exit $?'  # the first is root's
+    within = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", hide, "sh"]
+
+    found = process_lab.asked(open_home.site, [*within, *user])["running"]
+
+    assert found["hidden"] is (mode != "0" and bool(user))
+
+
+def test_proc_that_hides_is_told_where_the_first_process_is_ones_own(open_home):
+    hide = 'mount -o remount,hidepid=2 /proc && exec "$@"'
+    within = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", hide, "sh"]
+
+    assert process_lab.asked(open_home.site, [*within, *NOBODY])["running"]["hidden"] is True
+    assert process_lab.asked(open_home.site, within)["running"]["hidden"] is False
+
+
 def test_processes_that_end_meanwhile_are_no_matter(home):
     stop = threading.Event()
 

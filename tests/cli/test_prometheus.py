@@ -45,6 +45,9 @@ patchq_restart_needed{host="h1",distribution="demo"} 3
 # HELP patchq_mixed_servers Servers whose processes differ in their code.
 # TYPE patchq_mixed_servers gauge
 patchq_mixed_servers{host="h1",distribution="demo"} 1
+# HELP patchq_processes_not_seen Processes that could not be looked into.
+# TYPE patchq_processes_not_seen gauge
+patchq_processes_not_seen{host="h1",distribution="demo"} 0
 # HELP patchq_last_receipt_timestamp_seconds The ledger's last receipt.
 # TYPE patchq_last_receipt_timestamp_seconds gauge
 patchq_last_receipt_timestamp_seconds{host="h1",distribution="demo"} 1767225600
@@ -121,6 +124,20 @@ def test_a_fleet_is_read_back_by_the_client():
         (r["host"], r.get("distribution", ""), r.get("queue", ""), r["word"]) for r in rows
     ]
     assert found["patchq_audit_timestamp_seconds", ()] == MADE.timestamp()
+
+
+def test_what_could_not_be_seen_is_not_said_to_be_none():
+    blind = running() | {"hidden": True, "unreadable": 2, "unseen": 1}
+    some = running(3) | {"hidden": True}
+
+    found = read(exposition(row("a", running=blind), row("b", running=some)))
+
+    def of(metric):
+        return {dict(labels)["host"]: n for (name, labels), n in found.items() if name == metric}
+
+    assert of("patchq_restart_needed") == {"b": 3}
+    assert of("patchq_mixed_servers") == {}
+    assert of("patchq_processes_not_seen") == {"a": 3, "b": 0}
 
 
 def test_what_a_host_says_stays_within_its_label():

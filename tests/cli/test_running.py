@@ -143,3 +143,24 @@ def test_several_hosts_have_a_line_each(world, home):
         str(first[0]),
         str(second[0]),
     ]
+
+
+def test_who_can_look_into_nothing_knows_that_something_was_changed(home, patchq):
+    for folder in home.root.parents:
+        if folder.stat().st_mode & 0o005 != 0o005:
+            folder.chmod(folder.stat().st_mode | 0o005)
+    nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    environ = {"PATH": f"{home.root}/bin:/usr/bin:/bin"}
+    code = f"import demo; {process_lab.WAIT}"
+    with process_lab.started("python", "-c", code, env=environ) as process:
+        before = process_lab.asked(home.site, nobody)["running"]
+        for _ in range(2):
+            assert patchq("push", "-a").returncode == 0
+            assert patchq("pop", "-a").returncode == 0
+        after = process_lab.asked(home.site, nobody)["running"]
+
+    for found in (before, after):
+        assert found["processes"] == []
+        assert process.pid in dict(found["unread"])
+    assert before["receipts"] == []
+    assert [one["verb"] for one in after["receipts"]] == ["pop"]

@@ -88,6 +88,20 @@ def test_what_is_not_known_is_told_before_what_is():
     ]
 
 
+def test_who_cannot_be_looked_into_is_named_also_where_nobody_else_was_found():
+    found = Running((), unreadable=22, hidden=True, unread=tuple((n, "api") for n in range(20)))
+
+    hidden, unread = restart.needed(found, verb="push")
+
+    assert hidden == (
+        "/proc does not show the processes of other users: which of them must be restarted"
+        " cannot be seen"
+    )
+    assert unread.startswith("22 processes of other users may be Python, and cannot be looked")
+    assert unread.endswith(" into: " + ", ".join(f"{n} api" for n in range(20)) + " and 2 more")
+    assert restart.needed(Running((), unreadable=1, hidden=True, managed=False)) == ()
+
+
 def test_more_processes_than_a_line_has_room_for_are_counted():
     found = Running(tuple(process(pid, State.BEFORE) for pid in range(1, 24)))
 

@@ -242,6 +242,10 @@ def _of_distribution(row: Row) -> Iterator[str]:
     ]
     if named:
         yield f"restart needed: {some(named, _MANY)}"
+    if live.get("hidden"):
+        yield "processes of other users: not shown there, so a restart may be needed unseen"
+    if live.get("unreadable"):
+        yield f"cannot be looked into: {_count(live['unreadable'], 'process', 'processes')}"
 
 
 def _receipt(one: Mapping[str, Any]) -> str:

@@ -135,6 +135,18 @@ def test_a_host_has_all_that_is_known_of_it():
     assert "mixed code 1 server" in texts(page)[0]
 
 
+def test_what_could_not_be_seen_of_a_host_is_in_its_details():
+    blind = running() | {"hidden": True, "unreadable": 2}
+
+    page = audit.page([row("a", running=blind)], ())
+
+    (told,) = [part.sentences for part in page.whys[0].parts if part.heading.startswith("demo ")]
+    assert told[-2:] == (
+        "processes of other users: not shown there, so a restart may be needed unseen",
+        "cannot be looked into: 2 processes",
+    )
+
+
 def test_the_worst_of_two_rows_of_one_queue_is_shown():
     page = audit.page([row(word="drifted"), row(distribution="else")], ())
 
