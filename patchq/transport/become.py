@@ -131,6 +131,11 @@ class Door:
         self._heard = b""
         self._prompts = 0
 
+    @property
+    def asked(self) -> bool:
+        """True once sudo asked, or started an interpreter without."""
+        return self.open or self._prompts > 0
+
     def hear(self, stderr: bytes) -> bytes:
         """Take what came on stderr; return what to send, maybe nothing."""
         if self.open or self.refused:

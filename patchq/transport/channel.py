@@ -111,6 +111,11 @@ class Exchange(Generic[T]):
         """True where sudo did not take the password."""
         return self._door is not None and self._door.refused
 
+    @property
+    def asked(self) -> bool:
+        """True once sudo asked for the password, or started without."""
+        return self._door is not None and self._door.asked
+
     def start(self) -> bytes:
         """Return the first bytes to send: none where nothing is asked, or sudo comes first."""
         self._frame = self._advance(None)
@@ -124,10 +129,10 @@ class Exchange(Generic[T]):
         """Return the first bytes again, for another try where nothing of an agent came."""
         self._payload = self._payload if payload is None else payload
         assert not self.synced
-        assert self._door is None
+        assert not self.asked
         self._received.clear()
         self._searched, self.noise = 0, b""
-        return self._payload + self._frame
+        return b"" if self._door is not None else self._payload + self._frame
 
     def feed(self, data: bytes) -> bytes:
         """Take bytes that arrived and return the bytes to send, maybe none.

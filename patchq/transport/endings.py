@@ -82,13 +82,17 @@ class UnknownOutcome(HostError):
     """The link ended after a change was asked for and before it was answered."""
 
 
-# Statuses of shells that refuse `exec`, or a program by its path.
+# Statuses of shells that refuse `exec`, or a program by its path; and what they say, in any
+# language, of the first. Without that it may have been sudo, which is not tried twice.
 _RESTRICTED = frozenset({1, 126})
+_NO_EXEC = b"exec: "
 
 
 def is_restricted(place: Place, exchange: Exchange[T], ending: Ending) -> bool:
     """Return whether another try, by a line for restricted shells, may do better."""
-    return not exchange.synced and place.become is None and ending.status in _RESTRICTED
+    if exchange.synced or exchange.asked or ending.status not in _RESTRICTED:
+        return False
+    return place.become is None or _NO_EXEC in ending.stderr
 
 
 class Tries:

@@ -81,6 +81,42 @@ class TestRealSudo:
 
         assert found == [b"x: tuple[int, ...]\n"]
 
+    @pytest.mark.parametrize(
+        ("rule", "password"),
+        [("{user} ALL=(ALL) NOPASSWD: ALL", None), ("{user} ALL=(ALL) ALL", PASSWORD)],
+    )
+    @pytest.mark.parametrize("python", [None, "/usr/bin/python3"])
+    def test_a_restricted_shell_gets_a_line_that_it_takes(
+        self, user, secret, rule, password, python
+    ):
+        user.may(rule)
+        argv = [*user.argv[:-2], ssh_lab.tool("rbash"), "-c"]
+
+        found = command.converse(
+            argv, python, talk.contents(secret, "m.py"), become=Become(password=password)
+        )
+
+        assert found == [b"x: tuple[int, ...]\n"]
+
+    @pytest.mark.parametrize(
+        ("shell", "password", "lines"), [("bash", None, 1), ("rbash", None, 2), ("rbash", "no", 2)]
+    )
+    def test_a_sudo_that_says_no_is_not_tried_twice(self, user, shell, password, lines):
+        user.may("{user} ALL=(ALL) ALL")
+        argv = [*user.argv[:-2], ssh_lab.tool(shell), "-c"]
+        tried = []
+
+        with pytest.raises(become.SudoRefused):
+            command.converse(
+                argv,
+                None,
+                talk.read("/tmp"),
+                become=Become(password=password),
+                started=lambda child: tried.append(child.args[-1]),
+            )
+
+        assert [line.startswith("exec ") for line in tried] == [True, False][:lines]
+
     def test_password_that_is_needed_is_asked_for(self, user):
         user.may("{user} ALL=(ALL) ALL")
 
