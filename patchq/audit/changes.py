@@ -1,16 +1,19 @@
-"""What changed between two audits: words, receipts, drift, and which hosts there were.
+"""What changed between two audits: words, receipts, drift, processes, and which hosts.
 
-Pure. A queue on a host is compared where both audits have it. A host that only one of
-them has is named, and nothing is said of it: it may be new, or was not asked.
+Pure. A queue on a host is compared where both audits have it; the processes of a
+distribution there (`serving`), where both looked at them. A host that only one of the audits
+has is named, and nothing is said of it: it may be new, or was not asked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from patchq.audit import serving
 from patchq.audit.document import Audit, Receipt, Row
 from patchq.audit.finding import Word
+from patchq.audit.serving import Served, Serving
 
 # Where a row's paths are files that somebody edited.
 _DRIFT = (Word.DRIFTED.value, Word.UNMANAGED.value)
@@ -23,7 +26,8 @@ class Change:
     Pairs are (then, now); a word is None where that audit has no row of the queue. `came`
     and `went` are files that are edited now, or were; `on` and `off` are patches. `receipt`
     is a new last one; `forgotten`: there was one, and there is none. `broken` is what is
-    said of the ledger and of RECORD, pairs again.
+    said of the ledger and of RECORD, pairs again. `running` is of the distribution: the same
+    for all of its queues on the host.
     """
 
     host: str
@@ -39,6 +43,7 @@ class Change:
     receipt: Receipt | None = None
     forgotten: bool = False
     broken: tuple[tuple[str | None, str | None], ...] = ()
+    running: Served | None = None
 
     @property
     def is_change(self) -> bool:
@@ -60,6 +65,7 @@ class Change:
             "receipt": self.receipt.to_json() if self.receipt else None,
             "receipt_gone": self.forgotten,
             "broken": self.broken,
+            "running": self.running.to_json() if self.running else None,
         }
 
 
@@ -118,14 +124,22 @@ def _of_host(host: str, before: list[Row], after: list[Row]) -> Iterable[Change]
     silent_then, silent_now = old.pop((None, None), None), new.pop((None, None), None)
     if silent_then and silent_now:
         yield Change(host, None, None, word=_pair(silent_then.word, silent_now.word))
+    live_then, live_now = _live(before), _live(after)
     for key in dict.fromkeys((*new, *old)):
         then, now = old.get(key) or silent_then, new.get(key) or silent_now
         distribution, queue = key
         if then and now and then.queue is not None and now.queue is not None:
-            yield _of_queue(then, now)
+            one = _of_queue(then, now)
         else:
             pair = _pair(then.word if then else None, now.word if now else None)
-            yield Change(host, queue, distribution, word=pair)
+            one = Change(host, queue, distribution, word=pair)
+        live = serving.compare(live_then.get(distribution), live_now.get(distribution))
+        yield replace(one, running=live)
+
+
+def _live(rows: Iterable[Row]) -> dict[str | None, Serving]:
+    """Return the processes of each distribution on a host, where they were looked at."""
+    return {row.distribution: row.running for row in rows if row.running is not None}
 
 
 def _of_queue(then: Row, now: Row) -> Change:

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from patchq.audit import serving
 from patchq.audit.finding import Word
+from patchq.audit.serving import Serving
 from patchq.report import SCHEMA
 
 
@@ -50,6 +52,7 @@ class Row:
     receipt: Receipt | None = None
     ledger_broken: str | None = None
     record_broken: str | None = None
+    running: Serving | None = None
 
     @property
     def key(self) -> tuple[str | None, str | None]:
@@ -125,7 +128,7 @@ def good(row: Mapping[str, Any]) -> bool:
 
 def _row(found: object) -> Row:
     row = _mapping(found)
-    behind, receipt = row.get("behind"), row.get("receipt")
+    behind, receipt, running = row.get("behind"), row.get("receipt"), row.get("running")
     if behind is not None and (not isinstance(behind, int) or isinstance(behind, bool)):
         raise ValueError(f'has {_short(behind)} for "behind", which should be a number')
     return Row(
@@ -141,6 +144,7 @@ def _row(found: object) -> Row:
         None if receipt is None else _receipt(_mapping(receipt)),
         _said(row, "ledger_broken"),
         _said(row, "record_broken"),
+        None if running is None else serving.read(_mapping(running)),
     )
 
 

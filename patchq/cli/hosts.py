@@ -77,14 +77,14 @@ def _rows(target: Target) -> Iterator[dict[str, Any]]:
     from patchq.transport.route import Surroundings
 
     around = Surroundings.read(os.environ)
-    listed = frozenset(around.config.names)
     for spec in target.meant.hosts:
         known = target.meant.known.get(spec)
+        source, origin = ("inventory", known.origin) if known else _source(spec, around)
         row: dict[str, Any] = {
             "host": spec,
             "groups": list(known.groups) if known else [],
-            "source": "inventory" if known else _source(spec, listed),
-            "from": _where(known.origin) if known else None,
+            "source": source,
+            "from": _where(origin) if origin else None,
             **dict.fromkeys(("ssh", "through", "command", "python", "target", "become")),
             "wanted": list(known.settings.wanted or ()) if known else [],
             "said": {key: _where(known.origins[key]) for key in _SAID if key in known.origins}
@@ -131,10 +131,16 @@ def _packages(target: Target, known: Known | None) -> str | None:
     return said.target
 
 
-def _source(spec: str, listed: frozenset[str]) -> str:
+def _source(spec: str, around: Surroundings) -> tuple[str, Origin | None]:
+    """Return who names a host that no inventory has, and the line that does."""
     from patchq.inventory.hostset import forms
+    from patchq.inventory.values import Origin
 
-    return "ssh_config" if forms(spec)[-1] in listed else "command line"
+    name = forms(spec)[-1]
+    if name not in around.config.places:
+        return "command line", None
+    file, number = around.config.places[name]
+    return "ssh_config", Origin(str(file), number)
 
 
 def _where(origin: Origin) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from patchq.report import SCHEMA
 Rows = list[dict[str, Any]]
 _COLUMNS = (
     "host queue distribution version release word why paths behind commit "
-    "receipt time who whence site mend"
+    "receipt time who whence site mend wanted"
 ).split()
 # What a spreadsheet takes for the beginning of a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -167,6 +167,8 @@ def _csv(rows: Iterable[dict[str, Any]]) -> str:
             **row,
             "paths": " ".join(row.get("paths") or ()),
             "receipt": receipt.get("id"),
+            # As JSON spells it; empty for a host that was not to be asked.
+            "wanted": json.dumps(row["wanted"]) if "wanted" in row else None,
             **{key: receipt.get(key) for key in ("time", "who", "whence")},
         }
         writer.writerow([_cell(cells.get(name)) for name in _COLUMNS])

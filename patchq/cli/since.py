@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from patchq.audit import document
 from patchq.audit.changes import Change, Changes
 from patchq.audit.document import Audit, Receipt
+from patchq.audit.serving import Served
 from patchq.cli import many
 from patchq.cli.plain import line
+from patchq.conversation.restart import RESTART
 from patchq.errors import UsageError
 from patchq.inventory.hostset import collapse
 
-# Files named in a line.
+# Files, patches and processes named in a line.
 _MOST = 3
 
 
@@ -41,10 +44,13 @@ def lines(changes: Changes, file: str) -> list[str]:
     head = f"since {changes.time or 'an earlier audit'} ({file}): {compared} compared"
     told: dict[tuple[str, str], list[str]] = {}
     receipts: dict[tuple[str, str], dict[str, Receipt]] = {}
+    processes: dict[tuple[str, str], dict[str, None]] = {}
     for one in changes.changes:
         for text in _texts(one):
             told.setdefault((one.queue or "-", text), []).append(one.host)
-        if one.receipt is not None:  # one for all queues of a distribution
+        for text in _running(one.running):  # one for all queues of a distribution
+            processes.setdefault((one.distribution or "-", text), {})[one.host] = None
+        if one.receipt is not None:  # as well
             key = one.distribution or "-", _by(one.receipt)
             receipts.setdefault(key, {})[one.host] = one.receipt
     rows = [(*what, _named(hosts)) for what, hosts in told.items()]
@@ -52,6 +58,7 @@ def lines(changes: Changes, file: str) -> list[str]:
         times = sorted({one.time for one in found.values()})
         when = times[0] if len(times) == 1 else f"{times[0]} to {times[-1]}"
         rows.append((distribution, f"receipt: {text}, {when}", _named(found)))
+    rows += [(*what, _named(hosts)) for what, hosts in processes.items()]
     cells = [[line(cell) for cell in row] for row in rows]
     table = many.table(("OF", "CHANGED", "HOSTS"), cells).split("\n") if rows else []
     if not rows and changes.compared:
@@ -74,12 +81,39 @@ def _texts(one: Change) -> Iterator[str]:
         ("off", one.off),
     ):
         if names:
-            more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
-            yield f"{word}: {', '.join(names[:_MOST])}{more}"
+            yield f"{word}: {_few(names)}"
     if one.forgotten:
         yield "the ledger has no receipt any more"
     for then, now in one.broken:
         yield f"broken: {now}" if now else f"whole again; it was: {then}"
+
+
+def _running(one: Served | None) -> Iterator[str]:
+    """Yield what changed of running processes; equal names are counted."""
+    if one is None:
+        return
+    doubt = ""
+    if one.hidden:
+        doubt = " (or not seen: /proc does not show other users' processes now)"
+    elif one.unread:
+        count = f"{one.unread} process{'es' if one.unread != 1 else ''}"
+        doubt = f" (or not seen: {count} more cannot be looked into)"
+    for word, names in (
+        (f"{RESTART} no more{doubt}", one.went.restart),
+        (RESTART, one.came.restart),
+        (f"mixed code no more{doubt}", one.went.mixed),
+        ("mixed code", one.came.mixed),
+    ):
+        counted = [
+            f"{number} x {name}" if number > 1 else name for name, number in Counter(names).items()
+        ]
+        if counted:
+            yield f"{word}: {_few(counted)}"
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    return f"{', '.join(names[:_MOST])}{more}"
 
 
 def _apart(changes: Changes, file: str) -> Iterator[str]:

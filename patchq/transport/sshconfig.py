@@ -20,7 +20,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from patchq.errors import HostError, UsageError
@@ -47,17 +47,27 @@ class Condition:
 class Block:
     """Options that count where all conditions hold, in the order of the files.
 
-    `system` where the system's file has it, and not the user's.
+    `system` where the system's file has it, and not the user's. `place` is the ``Host`` or
+    ``Match`` line that begins it, a file and a number from 1; None for what comes before any.
     """
 
     conditions: tuple[Condition, ...]
     options: tuple[tuple[str, tuple[str, ...]], ...]
     system: bool = False
+    place: tuple[Path, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of a block: an option, or None for the line that begins the block."""
+
+    conditions: tuple[Condition, ...]
+    place: tuple[Path, int] | None
+    option: tuple[str, tuple[str, ...]] | None = None
 
 
 # Criteria that are decided here.
 _SUBJECTS = frozenset({"all", "host", "originalhost", "user", "localuser"})
-_Line = tuple[tuple[Condition, ...], tuple[str, tuple[str, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +103,21 @@ class Config:
     @property
     def names(self) -> tuple[str, ...]:
         """The hosts that ``Host`` lines name, without patterns, in their order."""
-        found = (
-            name
+        return tuple(self.places)
+
+    @functools.cached_property
+    def places(self) -> dict[str, tuple[Path, int]]:
+        """The hosts of `names`, each with the first line that names it."""
+        found = [
+            (name, block.place)
             for block in self.blocks
             for condition in block.conditions
             if condition.subject == "originalhost" and not condition.negated
             for name in condition.patterns
-            if not set(name) & set("*?!")
-        )
-        return tuple(dict.fromkeys(found))
+            if block.place is not None and not set(name) & set("*?!")
+        ]
+        first = dict(reversed(found))
+        return {name: first[name] for name, _ in found}
 
     def options(self, facts: Facts) -> dict[str, tuple[str, ...]]:
         """Return the options for one host, keys in lower case, tokens not expanded.
@@ -158,10 +174,10 @@ def read(user_file: Path, system_file: Path | None = SYSTEM_FILE) -> Config:
     found: list[Block] = []
     for path in (user_file, system_file):
         if path is not None and path.is_file():
-            lines = _lines(path, path.parent, (), 0)
+            lines = _lines(path, path.parent, _Line((), None), 0)
             found += (
-                Block(conditions, tuple(option for _, option in each), path is system_file)
-                for conditions, each in itertools.groupby(lines, key=lambda line: line[0])
+                _block(list(each), path is system_file)
+                for _, each in itertools.groupby(lines, lambda one: (one.place, one.conditions))
             )
     return Config(tuple(found))
 
@@ -172,8 +188,14 @@ def matches(patterns: Sequence[str], name: str) -> bool:
     return not forbidden and any(_match(p, name) for p in patterns if p[:1] != "!")
 
 
-def _lines(path: Path, folder: Path, outer: tuple[Condition, ...], depth: int) -> Iterator[_Line]:
-    conditions = outer
+def _block(lines: Sequence[_Line], system: bool) -> Block:
+    options = tuple(one.option for one in lines if one.option is not None)
+    return Block(lines[0].conditions, options, system, lines[0].place)
+
+
+def _lines(path: Path, folder: Path, outer: _Line, depth: int) -> Iterator[_Line]:
+    """Yield the lines of a file and of those that it includes; `outer` is what includes it."""
+    now = outer
     for number, line in enumerate(_text(path).split("\n"), 1):
         where = f"{path}:{number}"
         if "\0" in line:
@@ -181,17 +203,18 @@ def _lines(path: Path, folder: Path, outer: tuple[Condition, ...], depth: int) -
         key, values = _option(line, where)
         if not key:
             continue
-        if key == "host":
-            conditions = (*outer, Condition("originalhost", values))
-        elif key == "match":
-            conditions = (*outer, *_criteria(values, where))
+        if key in ("host", "match"):
+            named = key == "host"
+            more = [Condition("originalhost", values)] if named else _criteria(values, where)
+            now = _Line((*outer.conditions, *more), (path, number))
+            yield now
         elif key == "include" and depth < _DEPTH:
             for value in values:
                 pattern = os.path.join(folder, os.path.expanduser(value))
                 for name in sorted(glob.glob(pattern)):
-                    yield from _lines(Path(name), folder, conditions, depth + 1)
+                    yield from _lines(Path(name), folder, now, depth + 1)
         else:
-            yield conditions, (key, values)
+            yield replace(now, option=(key, values))
 
 
 def _text(path: Path) -> str:

@@ -9,6 +9,7 @@ from patchq.audit import document
 from patchq.audit.changes import Change, compare
 from patchq.audit.document import Audit
 from patchq.audit.finding import Word
+from patchq.audit.serving import Served, Serving
 from tests import fleet_rows
 from tests.fleet_rows import receipt, row, silent
 
@@ -156,9 +157,71 @@ def test_the_document_is_json_and_has_all_of_it():
                 },
                 "receipt_gone": False,
                 "broken": [[None, "it is gone"]],
+                "running": None,
             }
         ],
     }
+
+
+def live(*processes, restart=(), mixed=(), **more):
+    """Return `running` of (pid, name, server)."""
+    found = [{"pid": pid, "name": name, "server": server} for pid, name, server in processes]
+    return {"processes": found, "restart": list(restart), "mixed": list(mixed), **more}
+
+
+def test_a_restart_that_is_needed_now_and_one_that_is_settled():
+    old = live((10, "serve", 10), (11, "worker", 10), restart=[10, 11], mixed=[[10, 11]])
+    new = live((20, "serve", 20), (21, "worker", 20))
+
+    came, went = only(row(running=new), row(running=old)), only(row(running=old), row(running=new))
+
+    names = Serving(("serve", "worker"), ("serve",))
+    assert came == Change("h1", "q", "demo", running=Served(came=names))
+    assert went.running == Served(went=names)
+
+
+def test_new_numbers_another_order_and_who_is_up_to_date_are_no_change():
+    then = live((10, "serve", 10), (11, "worker", 10), restart=[10, 11], mixed=[[10, 11]])
+    other = [(30, "worker", 40), (40, "serve", 40), (50, "other", 50)]
+    now = live(*other, restart=[30, 40], mixed=[[40, 30]])
+
+    assert changes([row(running=then)], [row(running=now)]).changes == ()
+
+
+def test_of_equal_names_the_number_counts():
+    then = live((1, "worker", 1), (2, "worker", 1), restart=[1, 2])
+    now = live((3, "worker", 1), (4, "worker", 1), (5, "worker", 1), restart=[3, 4, 5])
+
+    assert only(row(running=then), row(running=now)).running.came.restart == ("worker",)
+
+
+def test_processes_are_compared_where_both_audits_looked():
+    old = live((10, "serve", 10), restart=[10])
+
+    assert changes([row()], [row(running=old)]).changes == ()
+    assert changes([row(running=old)], [row()]).changes == ()
+    assert only(row(running=old), silent("h1")).running is None
+
+
+def test_what_cannot_be_looked_into_now_is_counted_with_what_went():
+    then = live((10, "serve", 10), restart=[10], unreadable=1)
+
+    one = only(row(running=then), row(running=live(unreadable=3, unseen=2)))
+
+    assert one.running == Served(went=Serving(("serve",)), unread=4)
+    assert one.to_json()["running"] == {
+        "restart": {"came": (), "went": ("serve",)},
+        "mixed": {"came": (), "went": ()},
+        "unread": 4,
+        "hidden": False,
+    }
+
+
+def test_where_other_users_are_hidden_now_what_went_may_be_theirs():
+    then = live((10, "serve", 10), restart=[10], hidden=False)
+
+    assert only(row(running=then), row(running=live(hidden=True))).running.hidden
+    assert not only(row(running=live(hidden=True)), row(running=then)).running.hidden
 
 
 ROWS = st.lists(

@@ -66,6 +66,12 @@ def test_a_document_from_before_there_was_a_time_or_a_series_is_read():
         (text(rows=[fleet_rows.row(patches=[1])]), 'row 1 has [1] for "patches"'),
         (text(rows=[fleet_rows.row(behind="2")]), 'row 1 has "2" for "behind"'),
         (text(rows=[fleet_rows.row(receipt="r")]), 'row 1 has "r" where'),
+        (text(rows=[fleet_rows.row(running=[])]), "row 1 has [] where"),
+        (text(rows=[fleet_rows.row(running={"restart": [1]})]), "row 1 has no list of processes"),
+        (
+            text(rows=[fleet_rows.row(running={"processes": [], "restart": [1], "mixed": []})]),
+            "row 1 has no list of processes",
+        ),
         (text(rows=[fleet_rows.row(receipt={"id": 1})]), 'row 1 has 1 for "id"'),
     ],
 )

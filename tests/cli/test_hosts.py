@@ -121,13 +121,20 @@ def test_the_document_has_the_same(fleet, world):
 
 def test_a_host_of_ssh_config_and_one_of_nobody_say_so(fleet, world):
     (world.root / ".ssh").mkdir()
-    (world.root / ".ssh/config").write_text("Host web\n  HostName 10.9.9.9\n  ProxyJump b\n")
+    (world.root / ".ssh/config").write_text("Include more\n")
+    (world.root / ".ssh/more").write_text("\nHost web\n  HostName 10.9.9.9\n  ProxyJump b\n")
 
     done = fleet("", "hosts", "web,u@nobody")
+    document = json.loads(fleet("", "hosts", "--json", "me@web:22,u@nobody").stdout)
 
     web, nobody = done.stdout.splitlines()[1:]
     assert "@10.9.9.9 through b" in web
-    assert web.endswith("ssh_config")
+    assert web.endswith(" .ssh/more:2")
+    place = {"file": str(world.root / ".ssh/more"), "line": 2, "table": ""}
+    assert [(one["source"], one["from"]) for one in document["hosts"]] == [
+        ("ssh_config", place),
+        ("command line", None),
+    ]
     assert "ssh u@nobody " in nobody
     assert nobody.endswith("command line")
 

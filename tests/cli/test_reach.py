@@ -107,7 +107,24 @@ def test_csv_is_one_row_per_queue_with_a_head(world):
 
     (row,) = csv.DictReader(io.StringIO(done.stdout))
     assert (row["queue"], row["word"], row["paths"]) == ("q", "unmanaged", "demo/data.txt")
+    assert row["wanted"] == "true"
     assert done.returncode == ExitCode.FINDING
+
+
+def test_csv_says_what_the_inventory_wants_on_which_host(world):
+    (world.root / "hosts.toml").write_text(
+        f'[all]\ncommand = "env NODE={{name}} sh -c"\ntarget = "{world.site}"\n'
+        '[hosts.a]\nwanted = ["q"]\n[hosts.b]\n[hosts.dead]\ncommand = "false"\nwanted = ["q"]\n'
+    )
+
+    done = world.run("audit", "--csv", "-H", "a,b,dead")
+
+    rows = csv.DictReader(io.StringIO(done.stdout))
+    assert [(row["host"], row["queue"], row["wanted"]) for row in rows] == [
+        ("a", "q", "true"),
+        ("b", "q", "false"),
+        ("dead", "", ""),
+    ]
 
 
 @pytest.mark.parametrize("text", ["=cmd|' /C calc'!A0", "+1", "-1", "@x", "\t=1", "  =1", "\n=1"])

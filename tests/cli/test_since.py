@@ -10,6 +10,8 @@ from patchq.audit.document import Audit
 from patchq.cli import since
 from patchq.errors import ExitCode, UsageError
 from tests import fleet_rows
+from tests import world as worlds
+from tests.agent import process_lab
 from tests.fleet_rows import receipt, row, silent
 
 
@@ -76,6 +78,33 @@ def test_all_else_that_changes_has_its_words():
     ]
 
 
+def test_processes_are_told_once_for_all_queues_of_a_distribution():
+    old = fleet_rows.running(4, mixed=True)
+    then = [row("a", queue=q, running=fleet_rows.running()) for q in "pq"]
+    then += [row("b", running=old)]
+    now = [row("a", queue=q, running=old) for q in "pq"]
+    now += [row("b", running=fleet_rows.running() | {"unreadable": 1})]
+
+    lines = told(then, now).splitlines()
+
+    workers = ", ".join(f"VLLM::Worker_TP{n}" for n in range(3)) + " and 1 more"
+    hidden = "(or not seen: 1 process more cannot be looked into)"
+    assert [" ".join(line.split()) for line in lines[2:]] == [
+        f"demo restart needed: {workers} a",
+        "demo mixed code: VLLM::Worker_TP0 a",
+        f"demo restart needed no more {hidden}: {workers} b",
+        f"demo mixed code no more {hidden}: VLLM::Worker_TP0 b",
+    ]
+
+
+def test_processes_that_are_hidden_now_are_not_called_settled():
+    now = fleet_rows.running() | {"hidden": True}
+
+    text = told([row("a", running=fleet_rows.running(1))], [row("a", running=now)])
+
+    assert "restart needed no more (or not seen: /proc does not show other users'" in text
+
+
 def test_what_a_host_says_makes_no_line_of_its_own():
     now = row("evil", "drifted", paths=["x\nhonest  q  current"], version="1\x1b[2J\u202e")
 
@@ -122,6 +151,32 @@ def test_a_document_is_kept_and_the_next_audit_is_held_against_it(world):
     assert one["drift"] == {"came": ["demo/data.txt"], "went": []}
     assert document["since"]["time"] == json.loads((world.root / "old.json").read_text())["time"]
     assert document["rows"][0]["word"] == "drifted"
+
+
+@pytest.mark.slow
+def test_a_server_that_needs_a_restart_is_told_and_its_restart_too(world):
+    files = {path: text.encode() for path, text in worlds.FILES.items()}
+    home = process_lab.Home(world.root / "venv", files)
+
+    def audit(*args):
+        return world.run("audit", *args, "--python", home.python, "--queue", world.queue)
+
+    with process_lab.server(home):
+        (world.root / "fresh.json").write_text(audit("--json").stdout)
+        world.run("push", "-a", "--python", home.python, "--queue", world.queue)
+        (world.root / "stale.json").write_text(audit("--json").stdout)
+        stale, again = audit("--since", "fresh.json"), audit("--since", "stale.json")
+    with process_lab.server(home):
+        settled = audit("--since", "stale.json")
+
+    names = "VLLM::EngineCore, VLLM::Worker_TP0, VLLM::Worker_TP1 and 1 more here"
+    assert f"demo restart needed: {names}" in [
+        " ".join(line.split()) for line in stale.stdout.splitlines()
+    ]
+    assert again.stdout.splitlines()[1:] == ["nothing changed"]
+    assert [" ".join(line.split()) for line in settled.stdout.splitlines()[2:]] == [
+        f"demo restart needed no more: {names}"
+    ]
 
 
 @pytest.mark.slow

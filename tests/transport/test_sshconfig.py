@@ -206,3 +206,42 @@ def test_nul_byte_is_told_with_its_line(tmp_path):
 
     with pytest.raises(sshconfig.BadConfig, match=r"config:2 cannot be read"):
         sshconfig.read(tmp_path / "config", None)
+
+
+def test_each_name_has_the_line_that_names_it_first_in_whichever_file(tmp_path):
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more/a.conf").write_text("# A comment.\nHost inner\nHost web\n  Port 1\n")
+    (tmp_path / "config").write_text(
+        "User ops\nInclude more/*.conf\n\nHost web db gpu*\n  Port 2\nHost empty\n\tHost=late"
+    )
+
+    read = sshconfig.read(tmp_path / "config", None)
+
+    inner = tmp_path / "more/a.conf"
+    assert read.places == {
+        "inner": (inner, 2),
+        "web": (inner, 3),
+        "db": (tmp_path / "config", 4),
+        "empty": (tmp_path / "config", 6),
+        "late": (tmp_path / "config", 7),
+    }
+    assert read.names == tuple(read.places)
+
+
+def test_names_have_lines_of_the_user_s_file_before_those_of_the_system_s(tmp_path):
+    (tmp_path / "mine").write_text("\nHost a\n")
+    (tmp_path / "system").write_text("Host b a\n")
+
+    read = sshconfig.read(tmp_path / "mine", tmp_path / "system")
+
+    assert read.places == {"a": (tmp_path / "mine", 2), "b": (tmp_path / "system", 1)}
+
+
+def test_options_after_an_include_are_still_of_the_block_that_has_it(tmp_path):
+    (tmp_path / "more").write_text("User early\nHost b\n  Port 9\n")
+    (tmp_path / "config").write_text("Host a\n  Include more\n  Port 5\nHost b\n  Port 6\n")
+
+    read = sshconfig.read(tmp_path / "config", None)
+
+    asked = {name: read.options(sshconfig.Facts(name, None, "me")) for name in "ab"}
+    assert asked == {"a": {"user": ("early",), "port": ("5",)}, "b": {"port": ("6",)}}
