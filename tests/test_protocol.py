@@ -209,3 +209,23 @@ def test_any_damaged_frame_is_refused_or_read():
         except protocol.ProtocolError:
             continue
         assert all(protocol.sha256(content) == name for name, content in blobs.items())
+
+
+@pytest.mark.parametrize("path", ["a: b", "C:evil.py", "c:", "demo/C:/x.py", "z::$DATA", "é:x"])
+def test_a_name_like_a_drive_is_a_name_on_linux(path):
+    assert protocol.unsafe(path) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("C:/../x", "it has a part '..'"),
+        ("C:\\x", "it holds a backslash"),
+        ("/C:x", "it is absolute"),
+        (".git:x/config", "it names .git"),
+        ("C:/.GIT::$INDEX_ALLOCATION", "it names .git"),
+        (".patchq:x", "it names patchq's own state"),
+    ],
+)
+def test_a_colon_makes_no_other_name_safe(path, reason):
+    assert protocol.unsafe(path) == reason

@@ -183,7 +183,8 @@ def unsafe(path: str) -> Optional[str]:
     A path is text (a byte that is not UTF-8 is one of U+DC80 to U+DCFF), POSIX and
     relative, without ``.`` and ``..`` parts, control characters and backslashes; it
     never names ``.git`` in a spelling that some file system takes for it (git's
-    verify_path), nor patchq's own state, nor a dist-info.
+    verify_path), nor patchq's own state, nor a dist-info. ``C:x`` is a name as any other:
+    environments are Linux's, and git's has_dos_drive_prefix is of Windows alone.
     """
     if not path or path.startswith("/"):
         return "it is empty" if not path else "it is absolute"
@@ -193,8 +194,8 @@ def unsafe(path: str) -> Optional[str]:
             return "it is not text"
         if any(ord(char) < 32 or ord(char) == 127 for char in path):
             return "it holds a control character"
-    if "\\" in path or re.match(r"[A-Za-z]:", path):
-        return "it holds a backslash or a drive letter"
+    if "\\" in path:
+        return "it holds a backslash"
     for part in path.split("/"):
         if part in ("", ".", ".."):
             return "it has a part %r" % part

@@ -271,7 +271,7 @@ def test_what_is_no_whole_patch_is_refused_with_its_line(case):
     [
         *("../x", "a/../x", "/etc/passwd", "a//x", "a/./x", "a/.git/config", "a/.GIT/x"),
         *("a/.g\u200cit/x", "a/git~1/x", "a/.git ./x", "a/.patchq/x", "a/x.dist-info/RECORD"),
-        *('"a/x\\000"', '"a/x\\ny"', '"a/x\\\\y"', "a/C:/x", "a/x\x00", "a/x\x01", '"a/\\9"'),
+        *('"a/x\\000"', '"a/x\\ny"', '"a/x\\\\y"', "a/x\x00", "a/x\x01", '"a/\\9"'),
     ],
 )
 @pytest.mark.parametrize("form", ["plain", "git", "rename"])

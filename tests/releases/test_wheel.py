@@ -182,7 +182,7 @@ def test_a_file_where_another_needs_a_folder_is_refused(wheel):
         ".patchq/demo/state.json",
         "demo/a\nb.py",
         "demo\\a.py",
-        "C:evil.py",
+        "demo/.git::$INDEX_ALLOCATION/config",
         "demo-1.0.dist-info/../evil.py",
         "demo-1.0.data/purelib/../evil.py",
     ],
