@@ -10,7 +10,7 @@ from patchq.engine import apply, draft, sketch
 from patchq.engine.takeback import Back, Guard
 from patchq.errors import ExitCode, PatchqError, UsageError
 from patchq.model import Patch
-from patchq.queue import editing
+from patchq.queue import editing, holding, writing
 from patchq.queue import store as queues
 from patchq.releases import store as releases
 from patchq.report import Report
@@ -24,6 +24,7 @@ def drafted(
     Without `release` it is the newest one whose series has the patch. `write` puts it
     to ``post/``, over one that is there only with `force`.
     """
+    first = holding.settled(queue.folder) if write else ()
     named = f" --release {release}" if release else ""
     release, patch = _patch(queue, name, release)
     path = queue.folder / queues.SHARED / f"{patch.stem}.pyi"
@@ -51,6 +52,7 @@ def drafted(
             _write(queue, path, text, store)
     done = path if write and found.text else None
     report = _report(queue, release, patch, text, guards, done)
+    report = replace(report, notes=(*first, *report.notes))
     if not write or found.text:
         return report
     why = back.nature or "the diff brings nothing that is false below it and true above"
@@ -64,7 +66,7 @@ def _write(queue: queues.Queue, path: Path, text: bytes, store: releases.Store) 
     for release in locked:
         editing.check(queue, release)
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes(text)
+    writing.write(path, text)
     for release in locked:
         edit = editing.Edit(queue, release, queues.series(queue, release))
         editing.write(edit, functools.partial(_read, store, release))

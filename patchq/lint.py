@@ -14,8 +14,8 @@ from patchq.engine import apply, judge, sketch, takeback, unasked
 from patchq.errors import ExitCode, PatchqError, UsageError
 from patchq.linted import Fault, Judged, Mends
 from patchq.model import Lock, Patch, Series, Sha256, sha256
+from patchq.queue import holding, orphans, verdicts, writing
 from patchq.queue import lock as locks
-from patchq.queue import orphans, verdicts, writing
 from patchq.queue import store as queues
 from patchq.releases import store as releases
 from patchq.report import Report
@@ -29,7 +29,7 @@ def lint(queue: queues.Queue, only: str | None, *, cache: Path, write: bool) -> 
             why=f"no folder of {queue.folder} has a file 'series'",
             mend=f"make {queue.folder}/RELEASE/series, and name the patches in it",
         )
-    lines: list[str] = []
+    lines: list[str] = [*holding.settled(queue.folder)] if write else []
     judged: list[Judged] = []
     wanted = (only,) if only else queue.releases
     faults = _missing(queue, wanted, cache) + _orphans(queue)

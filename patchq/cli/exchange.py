@@ -12,6 +12,7 @@ import click
 from patchq.cli import places, reaching
 from patchq.cli.making import one
 from patchq.cli.move import dry_run, ground
+from patchq.cli.plain import plain
 from patchq.cli.run import run, show
 from patchq.cli.target import Target, json_option
 from patchq.errors import ExitCode, PatchqError, UsageError
@@ -113,6 +114,7 @@ def bring(
         UsageError: a file, an option of it, or an environment is named, too.
     """
     from patchq.exchange import returning, source
+    from patchq.queue import holding
 
     given = {"FILE": files, **{word: values.pop(name) for name, word in _OF_FILES.items()}}
     target = one(values)
@@ -126,6 +128,8 @@ def bring(
         )
     _queue_only(folder, target)
     queue = places.one_queue(target.queue, "import")
+    for note in () if dry else holding.settled(queue.folder):
+        click.echo(plain(note), err=True)
     found = source.of_queue(queue, release, places.cache())
     report = returning.bring(found, Path(folder), dry_run=dry)
     if report.exit_code is not ExitCode.DONE or dry:

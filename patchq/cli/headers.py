@@ -106,7 +106,22 @@ class _Change:
                 why="somebody else wrote to the patch meanwhile",
                 mend="patchq header -e   # again, on what is there now",
             )
-        return self.clean(header + self.new if self.how == "append" else self.new)
+        if self.how == "append":
+            return self._appended(header)
+        return self.clean(self.new)
+
+    def _appended(self, header: bytes) -> bytes:
+        """Return a header with the text at its end, once.
+
+        Where it is there already a run was cut short, and this one is to finish it.
+        """
+        text = self.clean(self.new)
+        text += b"" if text.endswith(b"\n") else b"\n"  # as `headers.joined` ends it
+        above = header.removesuffix(text)
+        there = above != header and (not above or above.endswith(b"\n"))
+        if there and text.strip() and self.clean(header) == header:
+            return header
+        return self.clean(header + self.new)
 
 
 def _edited(target: Target, patch: str | None, dep3: bool) -> tuple[bytes, bytes]:

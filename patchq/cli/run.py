@@ -144,7 +144,8 @@ def _outcomes(
         if target.tree is not None and writing and done.outcomes[0].error is None:
             places.remember(root, queues[0])
     outcomes = tuple(_aimed(target, one) for one in named(done.outcomes))
-    return replace(done, outcomes=outcomes, notes=(*target.meant.notes, *done.notes))
+    notes = (*target.meant.notes, *shared.notes, *done.notes)
+    return replace(done, outcomes=outcomes, notes=notes)
 
 
 def _aimed(target: Target, one: Outcome) -> Outcome:

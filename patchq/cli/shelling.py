@@ -59,7 +59,7 @@ def shell(command: tuple[str, ...], dry_run: bool, **values: Any) -> int:
     copy = Scratch(folder, shelling.is_text)
     with contextlib.ExitStack() as unused:  # until the command has ended nothing was made there
         unused.callback(shutil.rmtree, folder, ignore_errors=True)
-        about = _brought(target, copy)
+        about = _brought(target, copy, dry_run)
         code = _ran(command, _start(target, copy.folder, about), about, target, copy.folder)
         unused.pop_all()
     try:
@@ -71,11 +71,12 @@ def shell(command: tuple[str, ...], dry_run: bool, **values: Any) -> int:
     return _told(target, report, command, code)
 
 
-def _brought(target: Target, copy: Scratch) -> dict[str, str]:
-    """Fill the copy; return what is known of the patch."""
-    report = _only(
-        target, outcomes(target, lambda aim: shelling.bring(aim, ground(False, aim), copy.put))
+def _brought(target: Target, copy: Scratch, dry: bool) -> dict[str, str]:
+    """Fill the copy; return what is known of the patch. A run that was cut short is recovered."""
+    done = outcomes(
+        target, lambda aim: shelling.bring(aim, ground(dry, aim), copy.put), writing=True
     )
+    report = _only(target, done)
     for note in report.notes:
         click.echo(plain(note), err=True)
     if target.tree is not None:

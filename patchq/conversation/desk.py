@@ -132,6 +132,7 @@ def sit(
     if not ground.dry_run:
         for queue in aim.queues:
             aim.shared.holds.take(queue.folder)
+        move.whole(aim)
     aim.shared.forget()  # a verb that is made of others changed the queue meanwhile
     series: Literal["made", "ordered", "any"] = "made" if begins else "ordered"
     series = "any" if orders else series

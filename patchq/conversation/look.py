@@ -90,9 +90,9 @@ def again(aim: Aim, before: Sight, want: Want) -> Conversation[Sight]:
         return (yield from _tree(aim, before.queue, want))
     found, reply = yield from survey(aim, before.queue.distribution, before.locks.values(), want)
     choice = standing.choose(before.locks, before.queue.name, found)
-    return replace(
-        before, survey=found, choice=choice, extra=reply.message["ok"], texts=reply.blobs
-    )
+    told = {key: word for key, word in before.extra.items() if key == "recovered"}
+    extra = {**reply.message["ok"], **told}
+    return replace(before, survey=found, choice=choice, extra=extra, texts=reply.blobs)
 
 
 def _tree(aim: Aim, queue: store.Queue, want: Want) -> Conversation[Sight]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from patchq import plan, standing
 from patchq.conversation import (
+    aftermath,
     answers,
     drift,
     explain,
@@ -25,7 +26,7 @@ from patchq.conversation import (
 from patchq.conversation.commit import Ground, commit
 from patchq.conversation.goal import Upto
 from patchq.errors import ExitCode, PatchqError, QuiltError
-from patchq.queue import store
+from patchq.queue import store, undoing
 from patchq.report import Report
 from patchq.transport.channel import AgentError, Conversation, Request
 
@@ -34,6 +35,8 @@ def ready(
     aim: view.Aim, ground: Ground, want: view.Want, need: view.Need = view.Need.SERIES
 ) -> Conversation[view.Sight]:
     """Survey for a writing verb: refusals are raised, an interrupted transaction recovered."""
+    if not ground.dry_run:
+        whole(aim)
     seen = yield from look.sight(aim, want, need=need)
     if seen.survey.interrupted and ground.dry_run:
         raise PatchqError(
@@ -49,13 +52,27 @@ def ready(
         )
     if (seen.survey.interrupted or (seen.survey.orphaned and seen.lock)) and not ground.dry_run:
         orphaned = seen.survey.orphaned
-        yield recovery(aim, ground, seen.queue.distribution)
+        reply = yield recovery(aim, ground, seen.queue.distribution)
         aim.shared.recovered = True
         seen = yield from look.again(aim, seen, want)
-        seen = replace(seen, survey=replace(seen.survey, orphaned=orphaned))
+        more = {**seen.extra, "recovered": reply.message["ok"]["outcome"]}
+        seen = replace(seen, survey=replace(seen.survey, orphaned=orphaned), extra=more)
     if seen.survey.refusal:
         raise answers.refused(seen.survey.refusal)
     return seen
+
+
+def whole(aim: view.Aim) -> None:
+    """Take back edits of the queues in sight that were cut short.
+
+    Raises:
+        PatchqError: one can not be taken back.
+    """
+    for queue in aim.queues:
+        if undoing.is_cut_short(queue.folder):
+            aim.shared.holds.take(queue.folder)  # whoever edits now comes to an end first
+            aim.shared.notes += undoing.take_back(queue.folder)
+            aim.shared.forget()
 
 
 def recovery(
@@ -275,5 +292,7 @@ def refused(
 
 def nothing(verb: str, seen: view.Sight, message: str) -> Report:
     """Return the outcome "nothing to do", in quilt's words."""
+    more = aftermath.recovered(seen)
     document = {"verb": verb, "queue": seen.queue.name, "patches": [], "message": message}
-    return Report((), (message,), document, ExitCode.NOTHING_TO_DO)
+    notes, known = (message, *more.notes), {**document, **more.document}
+    return Report((), notes, known, ExitCode.NOTHING_TO_DO)

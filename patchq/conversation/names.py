@@ -12,6 +12,7 @@ from patchq.conversation import look, restart, view
 from patchq.conversation.goal import Upto
 from patchq.errors import ExitCode
 from patchq.model import AppliedPatch, LockedPatch
+from patchq.queue import undoing
 from patchq.report import Report
 from patchq.transport.channel import Conversation
 
@@ -29,10 +30,16 @@ def _bare(verb: str, seen: view.Sight, names: list[str], **more: object) -> Repo
 
 
 def interrupted(seen: view.Sight) -> tuple[str, ...]:
-    """Return the note that every verb adds where a transaction was cut short."""
-    if not seen.survey.interrupted:
-        return ()
-    return ("interrupted: a transaction was cut short; mend: patchq recover",)
+    """Return the notes that every verb adds where a transaction, or an edit, was cut short."""
+    notes: list[str] = []
+    if seen.survey.interrupted:
+        notes.append("interrupted: a transaction was cut short; mend: patchq recover")
+    if undoing.is_cut_short(seen.queue.folder):
+        notes.append(
+            f"the queue in {seen.queue.folder} is being edited, or an edit of it was cut short;"
+            " mend: the same command again: each that writes takes it back first"
+        )
+    return tuple(notes)
 
 
 def asides(seen: view.Sight) -> tuple[str, ...]:

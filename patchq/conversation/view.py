@@ -33,8 +33,8 @@ class Shared:
     another one sent; `judged` has what speaks against a push, by all that decides it: what
     the survey tells, and what was read beyond it; `asked` is true once any environment was
     asked for a change, `recovered` once one that was cut short was finished or undone; `holds`
-    are the queues that are edited, for this run alone. All conversations of a run are advanced
-    one at a time.
+    are the queues that are edited, for this run alone; `notes` is what is to be said of all
+    of it. All conversations of a run are advanced one at a time.
     """
 
     def __init__(self) -> None:
@@ -43,6 +43,7 @@ class Shared:
         self.asked = False
         self.recovered = False
         self.holds = holding.Holds()
+        self.notes: list[str] = []
         self._made: dict[Hashable, object] = {}
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:

@@ -35,12 +35,29 @@ def rename(aim: view.Aim, ground: Ground, new: str, name: str | None) -> Convers
 def fork(aim: view.Aim, ground: Ground, new: str | None) -> Conversation[Report]:
     """Go on with a copy of the top patch; the old file stays as it is, out of this series.
 
+    Without a name a fork that is as its patch still is not forked again: a run that was
+    cut short when all was done had no chance to say so.
+
     Raises:
         PatchqError: no patch is on, or one is called so.
     """
     at = yield from desk.sit(aim, ground)
     old = at.applied(None).patch
-    return (yield from _as(at, old, new or arrangement.next_name(old), keep=True))
+    was = _forked(at, old) if new is None else None
+    if was is None:
+        return (yield from _as(at, old, new or arrangement.next_name(old), keep=True))
+    word = f"Fork of patch {was} created as {old}"
+    note = f"it is as {was} still, and was made before"
+    document = {"verb": "fork", "queue": at.seen.queue.name, "patch": old, "was": was}
+    return Report((word,), (f"{note}; for another: patchq fork NAME",), document)
+
+
+def _forked(at: Desk, name: str) -> str | None:
+    """Return the patch that another one is a fork of, in which nothing was changed since."""
+    for was in arrangement.previous_names(name):
+        if was not in at.seen.names and name in at.seen.names and _same(at, was, name):
+            return was
+    return None
 
 
 def _as(at: Desk, old: str, new: str, *, keep: bool) -> Conversation[Report]:

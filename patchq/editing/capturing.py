@@ -9,7 +9,7 @@ from patchq.conversation import desk, names, view
 from patchq.conversation.commit import Ground
 from patchq.conversation.desk import Desk
 from patchq.editing import formed, making, refreshing
-from patchq.errors import ExitCode
+from patchq.errors import ExitCode, PatchqError
 from patchq.model import PathChange, effect_id, sha256
 from patchq.report import Report
 from patchq.transport.channel import Conversation
@@ -45,12 +45,14 @@ def capture(aim: view.Aim, ground: Ground, name: str) -> Conversation[Report]:
     """Make a patch above those that are on of all that was edited; it is on from then on.
 
     Raises:
-        PatchqError: there is a patch of that name, or an edited file's release is not here.
+        PatchqError: there is a patch of that name, an edited file is another queue's, or its
+            release is not here.
     """
     at, paths = yield from _edited(aim, ground)
     if not paths:
         document = {"verb": "capture", "files": []}
         return Report((), ("Nothing was edited",), document, ExitCode.NOTHING_TO_DO)
+    _check_owners(at, paths, name)
     if ground.dry_run:
         document = {"verb": "capture", "patch": name, "files": list(paths)}
         return Report(tuple(f"Would take {path} into {name}" for path in paths), (), document)
@@ -67,6 +69,18 @@ def capture(aim: view.Aim, ground: Ground, name: str) -> Conversation[Report]:
     lines = (*lines, *added.lines, *done.lines)
     document = {"verb": "capture", "patch": name, "files": list(paths)}
     return Report(lines, (*added.notes, *done.notes), document, done.exit_code)
+
+
+def _check_owners(at: Desk, paths: Sequence[str], name: str) -> None:
+    """Raise where another queue's patch has an edited file: its edits belong to that queue."""
+    for path in paths:
+        owner = at.owner(path)
+        if owner is not None and owner.queue != at.seen.queue.name:
+            raise PatchqError(
+                f"{path} was edited, and is changed by {owner.patch} of queue {owner.queue}",
+                why=f"a patch of {at.seen.queue.name} is made on the release, without that",
+                mend=f"patchq capture {name} --queue {owner.queue}   # or: patchq restore {path}",
+            )
 
 
 def _can_be_told(at: Desk, paths: Sequence[str]) -> Conversation[None]:

@@ -99,15 +99,16 @@ def change(
     if ground.dry_run:
         shown = fresh.decode("utf-8", "surrogateescape").removesuffix("\n")
         return Report(tuple(shown.split("\n")), (), document)
-    notes: tuple[str, ...] = ()
-    if text != old:
-        queue = desk.queue_at(at, seen.release)
-        listed = store.series(queue, seen.release)
-        files: Mapping[str, bytes | None] = {editing.patch(seen.release, patch): text}
-        edit = editing.Edit(queue, seen.release, listed, files, backup)
-        notes = wayback.told(edit, locked=not seen.tree)
-        read = None if seen.tree else (yield from basing.base(at, seen.release))
-        notes = (*editing.write(edit, read), *notes)
+    queue = desk.queue_at(at, seen.release)
+    listed = store.series(queue, seen.release)
+    files: Mapping[str, bytes | None] = {editing.patch(seen.release, patch): text}
+    edit = editing.Edit(queue, seen.release, listed, files, backup)
+    notes = wayback.told(edit, locked=not seen.tree)
+    if text == old:
+        notes = ("its header has that already",)
+    # Also where nothing is new: a run that was cut short may have left lock and record behind.
+    read = None if seen.tree else (yield from basing.base(at, seen.release))
+    notes = (*editing.write(edit, read), *notes)
     yield from _recorded(at, patch, text)
     return Report((word,), notes, document)
 

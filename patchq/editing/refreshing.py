@@ -88,7 +88,7 @@ def _whole(
     text = formed.written(
         at, patch, {p: before[p] for p in names}, {p: after[p] for p in names}, how
     )
-    if not same and not how.force and _text(at, patch) != text:
+    if not same and not how.force and text_of(at, patch) != text:
         raise PatchqError(
             f"Patch {patch.patch} was changed in the queue after it was applied here",
             why="a refresh would write over that",
@@ -102,7 +102,7 @@ def _whole(
     return replace(done, warnings=tuple(warnings))
 
 
-def _text(at: Desk, patch: AppliedPatch) -> bytes | None:
+def text_of(at: Desk, patch: AppliedPatch) -> bytes | None:
     """Return a patch's file; that of a refresh that was cut short is as it is to be."""
     return reading.read(at.seen.queue.folder / patch.release / patch.patch)
 

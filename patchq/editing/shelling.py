@@ -1,8 +1,8 @@
 """shell: a distribution's text files are brought to a copy, and what became of them goes live.
 
-The environment changes first, by one transaction that puts the files and the patch's record
-there; then the patch's file is written. A crash before leaves all as it was; one in between
-leaves a patch that `refresh` writes.
+The patch's file is written first, then one transaction puts the files and the patch's record
+there, as with the other verbs. Cut short in between, the same command makes the same files of
+what is there still, and finishes it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ def bring(aim: view.Aim, ground: Ground, put: Put) -> Conversation[Report]:
     """
     at = yield from desk.sit(aim, ground)
     patch = at.applied(None)
-    making.position(at)
+    notes: tuple[str, ...] = ()
+    if not making.position(at, patch):
+        notes = (f"{_changed(patch)}: only what makes the same of it will be taken",)
     editing.check(at.seen.queue, patch.release)
     document = {
         "verb": "shell",
@@ -52,7 +54,7 @@ def bring(aim: view.Aim, ground: Ground, put: Put) -> Conversation[Report]:
         "site": at.survey.site,
     }
     if at.seen.tree:
-        return Report((), (), document)
+        return Report((), notes, document)
     sizes = yield from _sizes(at)
     large = [path for path, size in sizes.items() if size > _LARGEST]
     for paths in _batches({path: sizes[path] for path in sizes if path not in large}):
@@ -62,8 +64,8 @@ def bring(aim: view.Aim, ground: Ground, put: Put) -> Conversation[Report]:
             state = survey.files[path].state
             if state.sha256 is not None:
                 put(path, survey.contents[state.sha256], state.executable)
-    notes = (f"File {path} is too large for a patch, and is not in the copy" for path in large)
-    return Report((), tuple(notes), document)
+    left = (f"File {path} is too large for a patch, and is not in the copy" for path in large)
+    return Report((), (*notes, *left), document)
 
 
 def _sizes(at: Desk) -> Conversation[dict[str, int]]:
@@ -119,7 +121,7 @@ def take(
     """
     at = yield from desk.sit(aim, ground, new)
     patch = at.applied(None)
-    making.position(at)
+    same = making.position(at, patch)
     added = [path for path in new if not desk.has(patch, path)]
     _check(at, patch, new, old)
     lines = [f"File {path} added to patch {patch.patch}" for path in added]
@@ -136,8 +138,14 @@ def take(
     refreshing.check_text(before, after)
     changes = tuple(PathChange(p, state_of(before[p]), state_of(after[p])) for p in after)
     text = formed.written(at, patch, before, after, formed.How())
-    fresh = yield from _live(at, patch, changes, text, before, after)
-    notes = yield from basing.saved((yield from desk.again(at)), fresh, text)
+    if not same and refreshing.text_of(at, patch) != text:
+        raise PatchqError(
+            _changed(patch),
+            why="a refresh would write over that",
+            mend=f"patchq refresh -f {patch.patch}   # or, without the edits: patchq pop -a",
+        )
+    notes = yield from basing.saved(at, replace(patch, changes=changes), text)
+    yield from _live(at, patch, changes, text, before, after)
     warnings = refreshing.spaced(at, before, after, False)
     empty = all(change.before == change.after for change in changes)
     word = f"{'Nothing in' if empty else 'Refreshed'} patch {patch.patch}"
@@ -195,8 +203,8 @@ def _live(
     text: bytes,
     before: Mapping[str, File | None],
     after: Mapping[str, File | None],
-) -> Conversation[AppliedPatch]:
-    """Change the environment by one transaction; return the patch as it is recorded then."""
+) -> Conversation[None]:
+    """Change the environment by one transaction: its files, and what is recorded of the patch."""
     record = text
     if at.seen.tree:
         real = [c.path for c in changes if c.before != c.after]
@@ -209,4 +217,7 @@ def _live(
     blobs[fresh.sha256] = record
     stack = desk.replaced(at.stack, patch, fresh)
     yield from desk.settle(at, "shell", steps, stack, blobs, {"shell": (patch.patch,)})
-    return fresh
+
+
+def _changed(patch: AppliedPatch) -> str:
+    return f"Patch {patch.patch} was changed in the queue after it was applied here"

@@ -35,7 +35,8 @@ def split(at: Desk, patch: AppliedPatch, how: How, loose: tuple[str, ...]) -> Co
     after = {path: at.now(path) for path in edited}
     fresh = AppliedPatch(patch.queue, name, patch.release, sha256(b""), ())
     old = basing.entry(at, patch)
-    entry = SeriesEntry(name, old.strip if old else 1)
+    usual = old.strip if old and at.seen.tree else 1  # as `basing.saved` has it
+    entry = SeriesEntry(name, usual if how.strip is None else int(how.strip in ("1", "ab")))
     form = how if how.strip or not at.seen.tree else replace(how, strip=str(entry.strip))
     text = formed.written(at, fresh, before, after, form)
     if not free and there != text:  # else it is of a run that was cut short before the record

@@ -93,8 +93,27 @@ def next_name(name: str) -> str:
         >>> next_name("fix.patch"), next_name("fix-2.patch"), next_name("fix")
         ('fix-2.patch', 'fix-3.patch', 'fix-2')
     """
+    base, number, end = _version(name)
+    return f"{base}-{2 if number is None else number + 1}{end}"
+
+
+def previous_names(name: str) -> tuple[str, ...]:
+    """Return the names whose next version has this one.
+
+    Example:
+        >>> previous_names("fix-2.patch"), previous_names("fix-3"), previous_names("fix")
+        (('fix.patch', 'fix-1.patch'), ('fix-2',), ())
+    """
+    base, number, end = _version(name)
+    if number is None or number < 1:
+        return ()
+    before = (f"{base}-{number - 1}{end}",)
+    found = (f"{base}{end}", *before) if number == 2 else before
+    return tuple(one for one in found if next_name(one) == name)
+
+
+def _version(name: str) -> tuple[str, int | None, str]:
+    """Return a patch's name without its version, that version, and the ending."""
     end = next((one for one in (".patch", ".diff") if name.endswith(one)), "")
-    stem = name.removesuffix(end)
-    found = re.fullmatch(r"(.*)-([0-9]+)", stem)
-    base, number = (found[1], int(found[2]) + 1) if found else (stem, 2)
-    return f"{base}-{number}{end}"
+    found = re.fullmatch(r"(.*)-([0-9]+)", name.removesuffix(end))
+    return (found[1], int(found[2]), end) if found else (name.removesuffix(end), None, end)

@@ -1,8 +1,8 @@
 """A series changed on disk: patches, sketches, the list, and the lock that follows from them.
 
 An `Edit` is all that a verb wants of one series. `write` puts it there file by file,
-each whole: patches that come, the list, the lock, and last what goes. A run that is
-cut short leaves a lock that says that it is out of date, and files that can be read.
+each whole: patches that come, the list, the lock, and last what goes. A run that ends before
+its time takes back what it wrote, one that is killed leaves that to the next (`undoing`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from pathlib import Path
 from patchq.engine import apply, carrying
 from patchq.errors import PatchqError
 from patchq.model import Patch
-from patchq.queue import arrangement, store, writing
+from patchq.queue import arrangement, store, undoing, writing
 from patchq.queue import lock as locks
 from patchq.queue import series as series_file
+from patchq.queue.undoing import Undo
 
 Read = Callable[[str], "apply.File | None"]
 
@@ -83,30 +84,34 @@ def write(edit: Edit, read: Read | None) -> tuple[str, ...]:
         PatchqError: a folder or file can not be written.
     """
     check(edit.queue, edit.release)
+    undoing.take_back(edit.queue.folder)
     listed = store.listing(edit.queue, edit.release)
     before = _readable(edit.queue, edit.release) if read is not None else ()
     try:
         listed.parent.mkdir(parents=True, exist_ok=True)
-        for name, data in edit.files.items():
-            if data is not None:
-                _put(edit, name, data)
-        _list(listed, edit.series)
-        notes = () if read is None else _relock(edit, before, read)
-        for name, data in edit.files.items():
-            if data is None:
-                _drop(edit, name)
+        with Undo(edit.queue.folder) as undo:
+            for name, data in edit.files.items():
+                if data is not None:
+                    _put(edit, undo, name, data)
+            _replace(undo, listed, edit.series.to_bytes())
+            notes = () if read is None else _relock(edit, undo, before, read)
+            for name, data in edit.files.items():
+                if data is None:
+                    _drop(edit, undo, name)
     except OSError as error:
         raise PatchqError(
             f"{error.filename or listed.parent} can not be written",
             why=error.strerror or str(error),
-            mend=f"see to the permissions of {edit.queue.folder}, then run it again",
+            mend=f"see to {edit.queue.folder}: its room and its permissions, then run it again",
         ) from error
     return notes
 
 
-def _list(path: Path, series: series_file.SeriesFile) -> None:
-    if _bytes(path) != series.to_bytes():
-        writing.write(path, series.to_bytes())
+def _replace(undo: Undo, path: Path, data: bytes) -> None:
+    """Put a file in place where it is another than the one that is there."""
+    if _bytes(path) != data:
+        undo.keep(path, data)
+        writing.write(path, data)
 
 
 def _readable(queue: store.Queue, release: str) -> tuple[Patch, ...]:
@@ -121,7 +126,7 @@ def _readable(queue: store.Queue, release: str) -> tuple[Patch, ...]:
     return tuple(found)
 
 
-def _relock(edit: Edit, before: tuple[Patch, ...], read: Read) -> tuple[str, ...]:
+def _relock(edit: Edit, undo: Undo, before: tuple[Patch, ...], read: Read) -> tuple[str, ...]:
     """Carry the patches above, and write the lock; return what is to be said of both."""
     queue, release = _with(edit.queue, edit.release), edit.release
     patches = _readable(queue, release)
@@ -131,19 +136,16 @@ def _relock(edit: Edit, before: tuple[Patch, ...], read: Read) -> tuple[str, ...
     given = {one.name: one for one in patches}
     for one in carried.patches:
         if one is not given[one.name]:
-            _put(edit, patch(release, one.name), one.text)
+            _put(edit, undo, patch(release, one.name), one.text)
             notes.append(f"{one.name} was written anew: {carried.words[one.name]}")
             if (one.strip, one.reverse) != (given[one.name].strip, given[one.name].reverse):
                 series = arrangement.optioned(series, one.name, one.strip, one.reverse)
-    _list(edit.at(patch(release, "series")), series)
+    _replace(undo, edit.at(patch(release, "series")), series.to_bytes())
     old = store.lock(queue, release)
     reads = {one.name: one.reads for one in old.patches} if old else {}
     tree = old.tree if old else ""
     lock = locks.make(queue.distribution, release, tree, carried.patches, read=read, reads=reads)
-    path = queue.folder / release / "series.lock"
-    text = locks.format(lock)
-    if _bytes(path) != text:
-        writing.write(path, text)
+    _replace(undo, queue.folder / release / "series.lock", locks.format(lock))
     unread = next(
         (one for _, one in store.each(queue, release) if not isinstance(one, Patch)), None
     )
@@ -166,7 +168,7 @@ def _locked(number: int) -> str:
     return f"locked are the {number} below it" if number else "it is the lowest"
 
 
-def _put(edit: Edit, name: str, data: bytes) -> None:
+def _put(edit: Edit, undo: Undo, name: str, data: bytes) -> None:
     path = edit.at(name)
     old = _bytes(path)
     if old == data:
@@ -176,7 +178,9 @@ def _put(edit: Edit, name: str, data: bytes) -> None:
         kept, age = path.with_name(path.name + "~"), path.stat()
         writing.write(kept, old)
         os.utime(kept, ns=(age.st_atime_ns, age.st_mtime_ns))
-    writing.write(_target(path), data)
+    goal = _target(path)
+    undo.keep(goal, data)
+    writing.write(goal, data)
 
 
 def _target(path: Path) -> Path:
@@ -186,8 +190,10 @@ def _target(path: Path) -> Path:
     return goal if path.is_symlink() and writable else path
 
 
-def _drop(edit: Edit, name: str) -> None:
+def _drop(edit: Edit, undo: Undo, name: str) -> None:
     path = edit.at(name)
+    if os.path.lexists(path):
+        undo.keep(path, None)
     with contextlib.suppress(FileNotFoundError):
         if edit.backup:
             os.replace(path, path.with_name(path.name + "~"))

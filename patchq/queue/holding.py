@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from patchq.errors import PatchqError
+from patchq.queue import undoing
 
 # Seconds that a verb waits for another one, and between two looks.
 _PATIENCE, _PAUSE = 30.0, 0.05
@@ -67,6 +68,24 @@ class Holds:
     def __del__(self) -> None:
         """Let go where a run was dropped without a word."""
         self.release()
+
+
+def settled(folder: Path) -> tuple[str, ...]:
+    """Take back an edit of a queue that was cut short; return what is to be said of it.
+
+    For verbs that read the queue's files before they write them, and do not hold it.
+
+    Raises:
+        PatchqError: it can not be taken back.
+    """
+    if not undoing.is_cut_short(folder):
+        return ()
+    holds = Holds()
+    try:
+        holds.take(folder)  # whoever edits now comes to an end first
+        return undoing.take_back(folder)
+    finally:
+        holds.release()
 
 
 def _busy(folder: Path, patience: float) -> PatchqError:
