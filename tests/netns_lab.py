@@ -46,9 +46,19 @@ class Node:
     sshd: int = 0
 
     @property
+    def inside(self) -> Path:
+        """The host's packages, as the host sees them."""
+        return self.here / "site"
+
+    @property
+    def interpreter(self) -> str:
+        """The host's Python, as the host sees it."""
+        return PYTHON
+
+    @property
     def site(self) -> Path:
         """The host's packages, from here, whatever is mounted there."""
-        return Path(f"/proc/{self.sshd}/root{self.here}/site")
+        return Path(f"/proc/{self.sshd}/root{self.inside}")
 
     @property
     def state(self) -> Path:
@@ -57,11 +67,11 @@ class Node:
 
     def cut(self) -> None:
         """Pull the plug: no packet passes, and nobody is told."""
-        _ip("-n", self.net, "link", "set", self.port, "down")
+        ip("-n", self.net, "link", "set", self.port, "down")
 
     def heal(self) -> None:
         """Put the plug back."""
-        _ip("-n", self.net, "link", "set", self.port, "up")
+        ip("-n", self.net, "link", "set", self.port, "up")
 
     def slow(self, rate: str) -> None:
         """Let what is sent to the host pass at this rate, such as 64kbit."""
@@ -79,11 +89,13 @@ class Node:
         (self.folder / "trace").write_text("")
         inject = f"inject={call}:delay_{when}={seconds * 1_000_000}"
         argv = [ssh_lab.tool("strace"), "-f", "-qq", "-o", f"{self.here}/trace"]
-        argv += ["-P", f"{self.here}/site/{path}", "-e", f"trace={call}", "-e", inject, PYTHON]
+        argv += ["-P", f"{self.inside}/{path}", "-e", f"trace={call}", "-e", inject]
+        argv.append(self.interpreter)
         self.runs(shlex.join(argv))
 
-    def runs(self, line: str = PYTHON) -> None:
-        """Let the host's interpreter be this command."""
+    def runs(self, line: str = "") -> None:
+        """Let the host's interpreter be this command, or itself again."""
+        line = line or self.interpreter
         (self.folder / "python").write_text(f'#!/bin/sh\nexec {line} "$@"\n')
         (self.folder / "python").chmod(0o755)
 
@@ -102,7 +114,7 @@ class Node:
     def agents(self) -> list[int]:
         """The process ids of the agents that run there."""
         found = ssh_lab.processes(self.user)
-        return [pid for pid, line in found.items() if line.startswith(f"{PYTHON} -ISc")]
+        return [pid for pid, line in found.items() if line.startswith(f"{self.interpreter} -ISc")]
 
     def stop(self, *, listener: bool) -> None:
         """Let sshd hang: the one that takes connections, or all that serve the user."""
@@ -155,10 +167,15 @@ class Net:
 
     def linked(self, process: subprocess.Popen[str], node: Node) -> bool:
         """Return whether the client holds a connection to a host."""
-        packed = socket.inet_aton(node.address)[::-1].hex().upper()
-        rows = Path(f"/proc/{process.pid}/net/tcp").read_text().splitlines()[1:]
-        fields = [row.split() for row in rows]
-        return any(f[2].startswith(packed) and f[3] == _ESTABLISHED for f in fields)
+        return linked(process, node)
+
+
+def linked(process: subprocess.Popen[str], node: Node) -> bool:
+    """Return whether a process is in a network that holds a connection to a host."""
+    packed = socket.inet_aton(node.address)[::-1].hex().upper()
+    rows = Path(f"/proc/{process.pid}/net/tcp").read_text().splitlines()[1:]
+    fields = [row.split() for row in rows]
+    return any(f[2].startswith(packed) and f[3] == _ESTABLISHED for f in fields)
 
 
 def until(
@@ -181,10 +198,7 @@ def net(names: list[str], of: world.World, sizes: dict[str, str] | None = None) 
         name = f"pq{secrets.token_hex(3)}"
         found = Net(base, client, {}, of, name)
         (base / "host").mkdir()
-        stack.enter_context(_namespace(name))
-        _ip("-n", name, "link", "add", "br0", "type", "bridge")
-        _ip("-n", name, "addr", "add", "10.77.1.1/24", "dev", "br0")
-        _ip("-n", name, "link", "set", "br0", "up")
+        stack.enter_context(bridge(name))
         for number, each in enumerate(names):
             size = (sizes or {}).get(each)
             found.nodes[each] = stack.enter_context(_node(found, each, number, size))
@@ -198,13 +212,7 @@ def _node(net: Net, name: str, number: int, size: str | None) -> Iterator[Node]:
     with contextlib.ExitStack() as stack:
         user, _ = stack.enter_context(ssh_lab.account(folder / "home", "bash"))
         space, port = f"{net.name}{name}", f"v{number}"
-        stack.enter_context(_namespace(space))
-        peer = ("peer", "name", "e0", "netns", space)
-        _ip("link", "add", port, "netns", net.name, "type", "veth", *peer)
-        _ip("-n", net.name, "link", "set", port, "master", "br0")
-        _ip("-n", net.name, "link", "set", port, "up")
-        _ip("-n", space, "addr", "add", f"{address}/24", "dev", "e0")
-        _ip("-n", space, "link", "set", "e0", "up")
+        stack.enter_context(wired(net.name, space, port, address))
         node = Node(name, address, user, folder, net.base / "host", net.name, port)
         key = _furnish(net, node)
         around = _around(node, space, size)
@@ -264,14 +272,39 @@ def _know(net: Net, node: Node, key: asyncssh.SSHKey) -> None:
 
 
 @contextlib.contextmanager
-def _namespace(name: str) -> Iterator[None]:
-    _ip("netns", "add", name)
+def bridge(name: str) -> Iterator[None]:
+    """Keep the controller's network namespace: a bridge that `wired` hosts are at."""
+    with namespace(name):
+        ip("-n", name, "link", "add", "br0", "type", "bridge")
+        ip("-n", name, "addr", "add", "10.77.1.1/24", "dev", "br0")
+        ip("-n", name, "link", "set", "br0", "up")
+        yield
+
+
+@contextlib.contextmanager
+def wired(net: str, space: str, port: str, address: str) -> Iterator[None]:
+    """Keep a host's network namespace `space`; `port` is its plug at the bridge of `net`."""
+    with namespace(space):
+        peer = ("peer", "name", "e0", "netns", space)
+        ip("link", "add", port, "netns", net, "type", "veth", *peer)
+        ip("-n", net, "link", "set", port, "master", "br0")
+        ip("-n", net, "link", "set", port, "up")
+        ip("-n", space, "addr", "add", f"{address}/24", "dev", "e0")
+        ip("-n", space, "link", "set", "e0", "up")
+        yield
+
+
+@contextlib.contextmanager
+def namespace(name: str) -> Iterator[None]:
+    """Keep a network namespace whose loopback is up."""
+    ip("netns", "add", name)
     try:
-        _ip("-n", name, "link", "set", "lo", "up")
+        ip("-n", name, "link", "set", "lo", "up")
         yield
     finally:
-        _ip("netns", "delete", name)
+        ip("netns", "delete", name)
 
 
-def _ip(*args: str) -> None:
+def ip(*args: str) -> None:
+    """Run ip(8)."""
     subprocess.run([ssh_lab.tool("ip"), *args], check=True)

@@ -153,7 +153,7 @@ def house(
             "StrictModes no\nUsePAM no\nPasswordAuthentication no\nPidFile none\n"
             f"MaxStartups 1000\nPermitUserRC yes\n{options(found)}\n"
         )
-        stack.enter_context(ssh_lab.daemon(base, around=_open(base, pythons)))
+        stack.enter_context(ssh_lab.daemon(base, around=opened(base, pythons)))
         for one in accounts.values():
             here = ssh_lab.Server(port, one.name, public, one.home)
             client.add(one.alias, here, known=False)
@@ -161,7 +161,7 @@ def house(
         yield found
 
 
-def _open(base: Path, pythons: dict[str, Path]) -> list[str]:
+def opened(base: Path, pythons: dict[str, Path]) -> list[str]:
     """Return a command that starts another where every user may enter the interpreters.
 
     A folder on the way that is closed to others is covered by an empty one, in which only
