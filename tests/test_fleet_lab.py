@@ -41,7 +41,8 @@ async def _talk(lab, name, messages, seconds):
             process.stdin.write(payload + b"".join(map(protocol.pack, messages)))
             process.stdin.write_eof()
         done = await process.wait()
-    noise, _, rest = done.stdout.partition(protocol.marker(mark))
+    noise, _, rest = done.stdout.partition(protocol.marker(mark)[:-1])
+    rest = rest[1:]  # whether its interpreter is equal
     answers, at = [], protocol.HEADER.size
     while len(rest) > at:
         head, tail = protocol.lengths(rest[:at])

@@ -97,8 +97,8 @@ def give(data):
         return out(data)
     held += data
     if not marked:
-        at = held.find(b"\\0", held.find(b"\\0") + 1) + 1
-        if at < 2:
+        at = held.find(b"\\0") + 26  # behind it the nonce, and a byte
+        if at < 26 or len(held) < at:
             return
         out(held[:at])
         held, marked = held[at:], True

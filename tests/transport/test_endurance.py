@@ -76,7 +76,8 @@ def test_agent_whose_answer_nobody_takes_leaves_by_itself(tmp_path):
     first, rest = payload.split(b"\n", 1)
     size = int(first.split()[-1])
     loader = rest[:size].replace(
-        b"serve.main(b, sys.stdout.buffer, n)", b"serve.main(b, sys.stdout.buffer, n, 1)"
+        b"serve.main(b, sys.stdout.buffer, n, equal",
+        b"serve.main(b, sys.stdout.buffer, n, 1, equal",
     )
     assert len(loader) == size + 3
     message = {"op": "read", "distribution": "demo", "target": str(tmp_path), "originals": []}
