@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from pathlib import Path
 
 
@@ -13,6 +12,8 @@ def keep(path: Path, data: bytes) -> None:
 
     A cache that cannot be written is no failure: what it keeps is made again.
     """
+    import tempfile  # for who writes one: most runs find what they look for
+
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, staged = tempfile.mkstemp(dir=path.parent, prefix=".new-")

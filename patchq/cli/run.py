@@ -201,8 +201,10 @@ def _here(target: Target, conversation: Conversation[Report], writing: bool) -> 
                 mend=f"patchq VERB --python {Path(python, inside or 'bin/python')}",
             )
         known = Acquaintance(places.agents())
-        report = local.converse(python, conversation, writing=writing, known=known)
-        known.keep()
+        try:
+            report = local.converse(python, conversation, writing=writing, known=known)
+        finally:
+            known.keep()
     except PatchqError as error:
         return Outcome("", word_for(error), None, error)
     return Outcome("", word_of(report), report)

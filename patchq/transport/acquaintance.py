@@ -14,6 +14,7 @@ from pathlib import Path
 
 from patchq import cachefile
 from patchq.transport import bootstrap, modules
+from patchq.transport.become import Become
 
 # How many places are remembered: those that were met last.
 _MOST = 10_000
@@ -42,13 +43,21 @@ class Acquaintance:
         self._now = dict(self._before)
 
     def opening(
-        self, nonce: bytes, where: str, *, writing: bool, packed: bool = False, once: bool = False
+        self,
+        nonce: bytes,
+        where: str,
+        become: Become | None = None,
+        *,
+        writing: bool,
+        packed: bool = False,
     ) -> Opening:
         """Return how to begin with an agent.
 
-        `where` is its interpreter, as it is named. `writing` and `packed`: see
-        `bootstrap.payload`. `once`: there can be no second try.
+        `where` is its interpreter, as it is named; `become` the user that it runs as, who
+        may have another of that name. `writing` and `packed`: see `bootstrap.payload`.
         """
+        where += f" {become.name}" if become else ""
+        once = become is not None and become.password is not None  # it is not sent twice
         form = functools.partial(
             bootstrap.payload, nonce, writing=writing, packed=packed, folder=self.folder
         )

@@ -57,9 +57,8 @@ def converse(
     place = _place(argv, python, become, called)
     nonce = bootstrap.nonce()
     lines = [bootstrap.command(python, become, nonce, restricted=each) for each in (False, True)]
-    where = f"{shlex.join(argv)} {place.python} {become.name if become else ''}"
-    once = become is not None and become.password is not None
-    opening = known.opening(nonce, where, writing=writing, packed=True, once=once)
+    where = f"{shlex.join(argv)} {place.python}"
+    opening = known.opening(nonce, where, become, writing=writing, packed=True)
     exchange = Exchange(conversation, nonce, opening.payload, become, met=opening.met)
     tries = endings.Tries(place, lines, opening.source)
 

@@ -33,15 +33,14 @@ def body(*, writing: bool, packed: bool, compiled: bool, folder: Path | None = N
     `writing` adds those that change files. `packed` compresses, for a network. `compiled`:
     bytecode, marshalled once more. What takes long to make is kept in `folder`.
     """
-    if not (packed or compiled):
-        return marshal.dumps(_sources(writing), 2)
     sources = marshal.dumps(_sources(writing), 2)
+    if not (packed or compiled):
+        return sources
     form = f"{sys.version} {MAGIC.hex()} {packed} {compiled}".encode()
     name = hashlib.sha256(form + sources).hexdigest()
     found = _kept(folder / name) if folder else None
     if found is None:
-        pairs = _compiled(_sources(writing)) if compiled else _sources(writing)
-        found = marshal.dumps(pairs, 2)
+        found = marshal.dumps(_compiled(_sources(writing)), 2) if compiled else sources
         found = zlib.compress(found, 6) if packed else found
         if folder is not None:
             cachefile.keep(folder / name, _seal(name, found) + found)

@@ -66,9 +66,8 @@ async def converse(
     """
     nonce, become = bootstrap.nonce(), settings.become
     lines = [bootstrap.command(host.python, become, nonce, restricted=r) for r in (False, True)]
-    where = f"{host.called or host} {host.python or ''} {become.name if become else ''}"
-    once = become is not None and become.password is not None
-    opening = settings.known.opening(nonce, where, writing=writing, packed=True, once=once)
+    where = f"{host.called or host} {host.python or 'python3'}"
+    opening = settings.known.opening(nonce, where, become, writing=writing, packed=True)
     exchange = Exchange(conversation, nonce, opening.payload, become, met=opening.met)
     with contextlib.closing(exchange):
         hops = route.resolve(host, settings.around)

@@ -127,7 +127,7 @@ def test_a_wrong_guess_behind_a_command_is_mended_for_restricted_shells_too(
         (tmp_path / "bin" / tool).symlink_to(ssh_lab.tool(tool))
     (tmp_path / "m.py").write_bytes(b"1\n")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    known = believe(folder, f"{shell} -c python3 ")
+    known = believe(folder, f"{shell} -c python3")
 
     found = command.converse([shell, "-c"], None, talk.contents(tmp_path, "m.py"), known=known)
 
@@ -152,9 +152,24 @@ def test_a_status_like_that_of_a_wrong_guess_is_tried_twice_and_no_more(tmp_path
 def test_who_is_asked_for_a_password_gets_what_every_interpreter_takes(folder):
     known = believe(folder, "ssh gpu1 python3 root")
 
-    assert opened(known, "ssh gpu1 python3 root").source is not None
-    assert opened(known, "ssh gpu1 python3 root", once=True).source is None
-    assert Become().name == "root"
+    assert opened(known, "ssh gpu1 python3", become=Become()).source is not None
+    assert opened(known, "ssh gpu1 python3", become=Become(password="secret")).source is None
+    assert opened(known, "ssh gpu1 python3").source is None, "another user's is another"
+    assert opened(known, "ssh gpu1 python3", become=Become("svc")).source is None
+
+
+def test_a_verb_that_fails_has_met_its_interpreter_too(world):
+    done = world.run("push", "-a", "--target", world.root / "no-site", "--queue", world.queue)
+    assert done.returncode != 0
+    (world.root / "no-site").mkdir()
+    before = sorted((world.root / "cache" / "agents").glob("equal-*"))
+    for each in before:
+        each.unlink()
+
+    done = world.run("push", "-a", "--target", world.root / "no-site", "--queue", world.queue)
+
+    assert done.returncode != 0
+    assert names(world.root / "cache" / "agents") == [sys.executable]
 
 
 def test_bytecode_has_the_lines_of_its_source():
